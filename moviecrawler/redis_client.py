@@ -114,4 +114,4 @@ def describe_error(error: Exception, otherwise: str = "") -> str:
     """
     if isinstance(error, redis.exceptions.MovedError | redis.exceptions.ClusterCrossSlotError):
         return "Redis Cluster is not supported; set REDIS_URL to a single Redis or Valkey"
-    return f"{error}{otherwise}"
+    return f"{error}".rstrip(".") + otherwise

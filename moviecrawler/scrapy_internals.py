@@ -1,4 +1,4 @@
-"""Everything that this package uses of Scrapy's engine and that is private there.
+"""What this package uses of Scrapy's engine and that is private there, and of Twisted.
 
 The tests of whole crawls fail when a new version of Scrapy changes it.
 """
@@ -60,6 +60,18 @@ def end_crawl(crawler: Crawler, reason: str, why: str = "") -> None:
         task = asyncio.ensure_future(crawler.engine.close_spider_async(reason=reason))
         _TASKS.add(task)
         task.add_done_callback(_TASKS.discard)
+
+
+def describe_error(error: BaseException) -> str:
+    """Return in one line why a request got no answer.
+
+    Scrapy takes over the text of Twisted's ResponseFailed, which is a list of failures in the form
+    of code. What these say is better.
+    """
+    reasons = getattr(error.__cause__, "reasons", [])
+    texts = [reason.getErrorMessage().rstrip(".") for reason in reasons] or [str(error)]
+    text = "; ".join(filter(None, texts))
+    return f"{type(error).__name__}: {text}".partition("\n")[0].rstrip(": .")
 
 
 class EngineSlot:

@@ -55,8 +55,8 @@ list_missed = object()
 whether the page is to be requested once more when the site answers again."""
 
 nothing_queued = object()
-"""Sent in a shared crawl, every few seconds, while a worker has nothing to do and no request is
-queued: what it holds waits for its stores. No arguments."""
+"""Sent every few seconds while a worker is handed no more requests: what it holds waits for its
+stores. Keyword argument: `is_all_fetched` (bool), whether it has no request in progress either."""
 
 titles_listed = object()
 """Sent once a list page or sitemap was read. Keyword arguments: `site` (str), `list_name` (str),

@@ -13,33 +13,33 @@ local LONGEST_PAUSE_MS = 7 * DAY_MS
 local budget_key = KEYS[1]
 local circuit_key = KEYS[2]
 
+move_site_back(budget_key, circuit_key)
 if given.refusal then
     local reason = given.refusal[1]
     local pause = given.refusal[2]
     local circuit = redis.call('HMGET', circuit_key, 'until', 'trips')
     local closed_until = tonumber(circuit[1])
-    if not closed_until or closed_until <= now then  -- else an earlier request is refused only now
+    if closed_until and closed_until > now then  -- a request that was on its way is refused, too
+        closed_until = math.max(closed_until, now + pause)
+    else
         local trips = (tonumber(circuit[2]) or 0) + 1
-        pause = math.min(pause * 2 ^ (trips - 1), LONGEST_PAUSE_MS)
+        closed_until = now + math.min(pause * 2 ^ (trips - 1), LONGEST_PAUSE_MS)
         redis.call('DEL', circuit_key)
         redis.call('HSET', circuit_key, 'reason', reason, 'trips', trips)
-        redis.call('HSET', circuit_key, 'until', now + pause, 'at', now)
-        redis.call('PEXPIRE', circuit_key, pause + 14 * DAY_MS)
     end
+    redis.call('HSET', circuit_key, 'until', closed_until, 'at', now)
+    redis.call('PEXPIRE', circuit_key, math.ceil(closed_until - now) + 14 * DAY_MS)
 elseif given.has_answered then
     redis.call('DEL', circuit_key)
 end
 
-local site = ask_site(budget_key, circuit_key)
+local site, turn, day = ask_site(budget_key, circuit_key)
 if given.charge and site.blocked == 0 then
-    local times = redis.call('HMGET', budget_key, 'next', 'at')
-    local next_turn = tonumber(times[1]) or 0
-    local start = math.max(next_turn - set_back(times[2]), now)
-    site.delay = math.ceil(start - now)
+    site.delay = math.ceil(turn - now)
     site.used = site.used + 1
     site.probing = site.half_open
-    redis.call('HSET', budget_key, 'next', string.format('%.3f', start + given.gap))
-    redis.call('HSET', budget_key, 'day', math.floor(now / DAY_MS), 'used', site.used, 'at', now)
+    redis.call('HSET', budget_key, 'next', string.format('%.3f', turn + given.gap))
+    redis.call('HSET', budget_key, 'day', day, 'used', site.used, 'at', now)
     redis.call('EXPIRE', budget_key, 2 * 86400)
     if site.probing then
         -- After that another worker sends one.

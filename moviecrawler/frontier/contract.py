@@ -323,8 +323,9 @@ class Backend(ABC):
         Args:
             site: The site, or the name of hosts that are none of a site's.
             budget: What all workers together may ask of it.
-            charge: Whether a request is charged and gets its turn.
-            refusal: Why the site has refused us, and for how many seconds to pause.
+            charge: Whether a request is charged, to the day of its turn.
+            refusal: Why the site has refused us, and for how many seconds to pause. Of several
+                while it is closed, the longest pause counts.
             has_answered: Whether the site has answered the probe.
         """
 

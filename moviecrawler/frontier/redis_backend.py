@@ -346,7 +346,7 @@ class RedisBackend(Backend):
             state.refusal = circuit[b"reason"].decode(errors="backslashreplace")
         if b"until" in circuit:
             state.stopped_until = float(circuit[b"until"]) / 1000
-        if int(spent.get(b"day", -1)) == seconds // _DAY_SECONDS:
+        if int(spent.get(b"day", -1)) >= seconds // _DAY_SECONDS:
             state.used_today = int(spent[b"used"])
         return state
 

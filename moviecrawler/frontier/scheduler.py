@@ -130,7 +130,6 @@ class FrontierScheduler(BaseScheduler):
         self._drain_until: float | None = None  # set when the spider begins to close
         self._last_take = 0.0
         self._hurried_at = 0.0
-        self._waits_for_stores_since = math.inf  # when nothing else was left to be done here
         self._busy_at = 0.0  # when the run had something open, as far as this worker knows
         self._is_over = True  # nothing is joined yet
         self._remarks: set[str] = set()  # those that are logged
@@ -334,7 +333,6 @@ class FrontierScheduler(BaseScheduler):
             self._hurry_stores()
 
     def _finish(self, lease: Lease) -> None:
-        self._waits_for_stores_since = math.inf
         end = lease.end()
         self.outbox.end(end)
         stats = self.crawler.stats
@@ -385,7 +383,8 @@ class FrontierScheduler(BaseScheduler):
         """
         if self._tracker.leases and not self._ready and self._is_handed_nothing:
             self._hurried_at = asyncio.get_running_loop().time()
-            self.crawler.signals.send_catch_log(nothing_queued)
+            is_all_fetched = not self._slot.in_progress
+            self.crawler.signals.send_catch_log(nothing_queued, is_all_fetched=is_all_fetched)
 
     @property
     def _is_handed_nothing(self) -> bool:
@@ -453,24 +452,8 @@ class FrontierScheduler(BaseScheduler):
         self._obey_gates()
         if not self._slot.in_progress or now - self._hurried_at >= _HURRY_SECONDS:
             self._hurry_stores()
-        self._end_if_stores_take_nothing(now)
         if self._ready or self._is_over:
             self._slot.wake()
-
-    def _end_if_stores_take_nothing(self, now: float) -> None:
-        """End when nothing is left here but items that a store has not taken for FRONTIER_PATIENCE.
-
-        The crawl's end spools them, and their requests go back.
-        """
-        has_only_items = any(lease.has_ended for lease in self._tracker.leases.values())
-        if self._slot.in_progress or self._ready or not has_only_items:
-            self._waits_for_stores_since = math.inf
-            return
-        self._waits_for_stores_since = min(self._waits_for_stores_since, now)
-        patience = self.options.patience
-        if self._was_refused_more and now - self._waits_for_stores_since >= patience:
-            why = f"a store has taken nothing for {patience:g} s, and nothing else is left to do"
-            end_crawl(self.crawler, "store_unavailable", why)
 
     def _want(self) -> int:
         """Return how many requests to lease."""

@@ -971,16 +971,6 @@ VALUES (
 """
 
 
-_MOVE_SITE_BACK = """
-UPDATE sites
-SET next_at = next_at - (asked_at - :now),
-    until = until - (asked_at - :now),
-    probe_until = probe_until - (asked_at - :now),
-    asked_at = :now
-WHERE site = :site AND asked_at > :latest
-"""
-
-
 @dataclass(kw_only=True)
 class _Site:
     """A row of `sites`."""
@@ -1003,8 +993,9 @@ class _Site:
     """Until when others wait for the answer to the probe."""
 
     def refuse(self, reason: str, pause: float, now: float) -> None:
-        """Open the circuit, unless an earlier request is refused only now."""
+        """Open the circuit; when a request that was on its way is refused, too, for the longest."""
         if self.until is not None and self.until > now:
+            self.until = max(self.until, now + pause)
             return
         seconds = min(pause * 2 ** min(self.trips, _MOST_DOUBLINGS), LONGEST_PAUSE_SECONDS)
         self.reason = reason
@@ -1019,13 +1010,30 @@ class _Site:
         self.trips = 0
         self.probe_until = None
 
+    def move_back(self, now: float) -> bool:
+        """Move all times back when the clock was set back since; return whether it was."""
+        ahead = self.asked_at - now
+        if ahead <= _SET_BACK_SECONDS:
+            return False
+        self.next_at -= ahead
+        if self.until is not None:
+            self.until -= ahead
+        if self.probe_until is not None:
+            self.probe_until -= ahead
+        self.day = min(self.day, _day_of(self.turn(now)))
+        return True
+
+    def turn(self, now: float) -> float:
+        """Return when the next request may be sent. It is charged to the day of its turn."""
+        return max(self.next_at, now)
+
     def used_on(self, day: int) -> int:
         """Return the requests that were charged to a day."""
-        return self.used if self.day == day else 0
+        return self.used if self.day >= day else 0  # above it when the clock was set back
 
     def reply(self, budget: Budget, now: float) -> SiteReply:
         """Tell whether the site may be asked."""
-        day = int(now // _DAY_SECONDS)
+        day = _day_of(self.turn(now))
         used = self.used_on(day)
         blocked = max(self.until or 0.0, self.probe_until or 0.0) - now
         if blocked > 0:
@@ -1049,13 +1057,13 @@ class _Site:
     def charge(self, budget: Budget, reply: SiteReply, now: float) -> None:
         """Charge a request, and write its turn into the reply."""
         gap = SPACING_FACTOR / budget.per_second if budget.per_second else 0.0
-        start = max(self.next_at, now)
-        reply.delay = math.ceil((start - now) * 1000)
+        turn = self.turn(now)
+        reply.delay = math.ceil((turn - now) * 1000)
         reply.used += 1
         reply.probing = reply.half_open
-        self.day = int(now // _DAY_SECONDS)
+        self.day = _day_of(turn)
         self.used = reply.used
-        self.next_at = start + gap
+        self.next_at = turn + gap
         if reply.probing:
             self.probe_until = now + PROBE_SECONDS
 
@@ -1070,7 +1078,7 @@ class _Site:
             site=self.site,
             refusal=self.reason if self.until is not None else None,
             stopped_until=self.until,
-            used_today=self.used_on(int(now // _DAY_SECONDS)),
+            used_today=self.used_on(_day_of(now)),
             budget=budgets.get(self.site, UNLIMITED),
         )
 
@@ -1090,9 +1098,15 @@ def _bans_of(database: sqlite3.Connection, site: str) -> dict[str, bytes]:
 
 def _site_to_ask(database: sqlite3.Connection, site: str, now: float) -> _Site:
     """Return a site, its times moved back when the clock was set back since they were written."""
-    times = {"site": site, "now": now, "latest": now + _SET_BACK_SECONDS}
-    database.execute(_MOVE_SITE_BACK, times)
-    return _read_site(database, site, now)
+    asked = _read_site(database, site, now)
+    if asked.move_back(now):
+        asked.write(database, now)
+    return asked
+
+
+def _day_of(time: float) -> int:
+    """Return the UTC day of a Unix time, counted from 1970."""
+    return int(time // _DAY_SECONDS)
 
 
 # --- Reports ------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ for _, id in ipairs(given.renew) do
 end
 redis.call('ZADD', workers_key, now + given.lease, given.worker)
 redis.call('ZREMRANGEBYSCORE', workers_key, '-inf', now)
+move_site_back(budget_key, circuit_key)
 local site = ask_site(budget_key, circuit_key)
 
 -- Seeds leave the list of whoever pushed them only while the site may be asked.

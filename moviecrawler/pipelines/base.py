@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from contextlib import suppress
 from functools import partial
@@ -97,6 +98,7 @@ class BatchingPipeline:
         self._data_dir = check_data_dir(crawler.settings.get("DATA_DIR", "data"))
         self._spool_files = Spool(self._data_dir, store.name, self.item_types)
         self._stuck = False  # whether the store can neither write nor spool
+        self._waited_for_since = math.inf  # when nothing was left to be done but its writing
         self._pending: dict[Record, None] = {}  # records without an outcome, in order
         self._pending_bytes = 0
         self._most_pending = 0
@@ -139,7 +141,7 @@ class BatchingPipeline:
         """
         self._loop = asyncio.get_running_loop()
         # With an empty queue nothing more comes to fill a batch, so it is written now.
-        self._signals.connect(self._writer.hurry, nothing_queued)
+        self._signals.connect(self._hurry, nothing_queued)
         self._signals.connect(self.store.hurry, end_asked)
         try:
             await self._writer.open()
@@ -241,6 +243,7 @@ class BatchingPipeline:
         # An item that the store takes after the deadline may have been spooled meanwhile.
         finished = [record for record in records if record in self._pending]
         if finished:
+            self._waited_for_since = math.inf
             self._stats.inc_value(self._stat(outcome), len(finished))
         for record in finished:
             del self._pending[record]
@@ -356,6 +359,24 @@ class BatchingPipeline:
                 self._stats.inc_value(self._stat("stuck"))
                 if self._crawler.settings.get("REDIS_URL"):
                     self._loop.call_later(_STUCK_SECONDS, self._end_if_stuck)
+
+    def _hurry(self, is_all_fetched: bool) -> None:
+        """Write at once; end the crawl that has waited for this store alone for too long.
+
+        That is FRONTIER_PATIENCE, but no less than the time that the store has at a crawl's end.
+        The crawl's end spools the items, and their requests go back.
+        """
+        self._writer.hurry()
+        if not (is_all_fetched and self._pending):
+            self._waited_for_since = math.inf
+            return
+        now = time.monotonic()
+        self._waited_for_since = min(self._waited_for_since, now)
+        patience = self._crawler.settings.getfloat("FRONTIER_PATIENCE")
+        seconds = max(patience, self.limits.close_seconds)
+        if now - self._waited_for_since >= seconds:
+            message = f"has taken nothing for {seconds:g} s, and nothing else is left to do"
+            self._end_crawl("store_unavailable", message)
 
     def end_stuck(self) -> None:
         """Let the crawl go on."""

@@ -249,11 +249,11 @@ class Gate:
             ready_at = way.sent_at + self._gap(base, way)
             with self._waiting_for(f"the next turn at {base}"):
                 await self._sleep(ready_at - _now())
-            if self.terms.budget != UNLIMITED or self._may_probe:
+            if self.terms.budget != UNLIMITED or self._may_probe or self._is_probing:
                 await self._charge()
-            closure = self.closure
-            if closure is not None and closure.kind != "budget_spent":  # by this request, perhaps
-                raise Closed(closure.reason)
+            self.check_not_refused()  # not whether the budget is spent, perhaps by this request
+            if self._unreachable is not None:
+                raise Closed(self._unreachable.reason)
             way.sent_at = _now()
 
     def check_open(self) -> None:
@@ -262,6 +262,11 @@ class Gate:
             raise Closed(self.closure.reason)
         if is_closing(self.crawler.engine):
             raise Closed("the crawl ends")
+
+    def check_not_refused(self) -> None:
+        """Raise Closed when the site has refused us, so that not even a robots.txt is asked for."""
+        if self._shared_closure is not None and self._shared_closure.kind != "budget_spent":
+            raise Closed(self._shared_closure.reason)
 
     def note_answer(self, proxy: str, seconds: float) -> None:
         """Note how long an answer took, which the next request waits, too."""
@@ -364,6 +369,9 @@ class Gate:
         """Note that the site has refused us: nobody asks it for so many seconds, or longer."""
         self._is_probing = False
         until = self._clock() + pause_seconds
+        closure = self._shared_closure
+        if closure is not None and closure.kind == "refused" and (closure.until or 0.0) >= until:
+            return
         self._shared_closure = Closure(site=self.site, kind="refused", reason=reason, until=until)
         self._report(self.ask(refusal=(reason, pause_seconds)))
 
@@ -398,7 +406,7 @@ class Gate:
             logger.warning("%s; trying again", error, extra={"spider": self.crawler.spider})
         patience = self.terms.patience_seconds
         if _now() - self._failing.since >= patience:
-            end_crawl(self.crawler, "frontier_unreachable", f"{error}: for {patience:g} s")
+            end_crawl(self.crawler, "frontier_unreachable", f"{error}, for {patience:g} s")
 
     # --- robots.txt -------------------------------------------------------------------------------
 
@@ -425,9 +433,8 @@ class Gate:
             known = self._rules.get(base)
             if known is not None and known.until > _now():
                 return known  # another request has fetched it
-            self._check_fetchable()
             try:
-                return await self._fetch_rules(base)
+                return await self._fetch_rules_unless_away(base)
             except UnreachableError:
                 if known is None:
                     known = await self._kept_rules(base)
@@ -437,12 +444,11 @@ class Gate:
             self._rules[base] = rules
             return rules
 
-    def _check_fetchable(self) -> None:
-        """Raise Closed or UnreachableError when a robots.txt is not to be asked for."""
-        if self._shared_closure is not None and self._shared_closure.kind != "budget_spent":
-            raise Closed(self._shared_closure.reason)
+    async def _fetch_rules_unless_away(self, base: str) -> _KnownRules:
+        """Fetch a robots.txt, unless the site is unreachable, so that only the probe may."""
         if self._unreachable is not None:
             raise UnreachableError(self._unreachable.reason)
+        return await self._fetch_rules(base)
 
     async def _fetch_rules(self, base: str) -> _KnownRules:
         """Fetch a robots.txt, and keep it. Raises UnreachableError or Closed."""
@@ -466,8 +472,8 @@ class Gate:
                 self.note_ledger_failure(error)
         if kept is None:
             return None
-        fetched_at = _now() - (self._clock() - kept.fetched_at)
-        return _KnownRules(rules=Rules(kept.text), fetched_at=fetched_at, until=0.0)
+        age = abs(self._clock() - kept.fetched_at)  # a clock that was ahead makes it no younger
+        return _KnownRules(rules=Rules(kept.text), fetched_at=_now() - age, until=0.0)
 
     # --- Whether the site can be reached ----------------------------------------------------------
 
@@ -486,8 +492,7 @@ class Gate:
                 if known is not None and known.fetched_at > failed_at:
                     return  # another request has found out
                 try:
-                    self._check_fetchable()
-                    await self._fetch_rules(base)
+                    await self._fetch_rules_unless_away(base)
                 except UnreachableError as error:
                     self.close_as_unreachable(base, f"{why}; {error}", is_put_last=True)
 

@@ -25,6 +25,7 @@ from moviecrawler.politeness.gate import Closed, Gate, Terms, UnreachableError
 from moviecrawler.politeness.kept_pages import folder_of, keep_page
 from moviecrawler.politeness.meta import CLOSED_META, DIRECT, PROXY_META, ROBOTS_OF
 from moviecrawler.politeness.robots import read_rules
+from moviecrawler.scrapy_internals import describe_error
 from moviecrawler.sites import SITES, page_hosts_of
 
 if TYPE_CHECKING:
@@ -162,7 +163,9 @@ class PolitenessMiddleware:
         except Closed:
             raise
         except Exception as error:  # after any error the file counts as not fetched
-            raise UnreachableError(f"robots.txt can't be fetched: {_describe(error)}") from error
+            raise UnreachableError(
+                f"robots.txt can't be fetched: {describe_error(error)}"
+            ) from error
         stats.inc_value(f"robotstxt/response_status_count/{response.status}")
         if response.status >= _SERVER_ERROR:
             raise UnreachableError(f"robots.txt can't be fetched: HTTP status {response.status}")
@@ -172,10 +175,11 @@ class PolitenessMiddleware:
 
     async def process_request(self, request: Request) -> None:
         """Wait at the gate. Raises Closed or Disallowed."""
-        if ROBOTS_OF in request.meta:
-            return
         site = self._site_of(request)
         gate = self.gate_of(site)
+        if ROBOTS_OF in request.meta:
+            gate.check_not_refused()
+            return
         base = base_of(request)
         with giving_back(request):
             await gate.enter(request.url, base)
@@ -216,7 +220,7 @@ class PolitenessMiddleware:
         Raises Closed when it was the network.
         """
         if self._is_last_attempt(request) and isinstance(exception, self._network_errors):
-            await self.confirm_reachable(request, _describe(exception))
+            await self.confirm_reachable(request, describe_error(exception))
 
     async def confirm_reachable(self, request: Request, why: str) -> None:
         """Raise Closed when the site can't be reached: its request was not at fault."""
@@ -265,11 +269,10 @@ class PolitenessMiddleware:
         """Close a site's gate for `pause` seconds; return what its request ends with."""
         gate = self.gate_of(site)
         reason = f"{site} refused us ({why})"
-        if gate.closure is None or gate.closure.kind != "refused":
-            gate.report_refusal(reason, pause)
-            stats = self.crawler.stats
-            assert stats is not None  # noqa: S101 - set before the first request
-            stats.set_value(f"blocks/{site}/stopped", reason)
+        gate.report_refusal(reason, pause)
+        stats = self.crawler.stats
+        assert stats is not None  # noqa: S101 - set before the first request
+        stats.set_value(f"blocks/{site}/stopped", reason)
         closed = Closed(reason)
         request.meta[CLOSED_META] = closed
         return closed
@@ -314,10 +317,6 @@ def base_of(request: Request) -> str:
     """Return the scheme and host of a request."""
     url = urlparse_cached(request)
     return f"{url.scheme}://{url.netloc}"
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(": .")
 
 
 def _is_missing_robots_txt(request: Request, response: Response) -> bool:

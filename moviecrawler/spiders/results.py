@@ -14,6 +14,7 @@ from moviecrawler.items import Entry, Fetch, Movie
 from moviecrawler.middlewares.compression import sent_size
 from moviecrawler.politeness.gate import Disallowed
 from moviecrawler.politeness.meta import DIRECT, POOL_META
+from moviecrawler.scrapy_internals import describe_error
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
@@ -66,8 +67,9 @@ def outcome_of(failure: Failure) -> tuple[str, str]:
         return ("absent" if status in _NO_SUCH_TITLE else "failed"), f"HTTP status {status}"
     if isinstance(error, Disallowed):
         return "disallowed", str(error)
+    assert error is not None  # noqa: S101 - Scrapy's failures have one
     # The error of an answer that is no HTTP may contain the whole answer.
-    return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:LONGEST_REASON]
+    return "failed", describe_error(error)[:LONGEST_REASON]
 
 
 def movie_and_seasons(page: Page, movie: Movie, title_id: str) -> tuple[Movie, list[Movie]]:

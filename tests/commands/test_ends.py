@@ -438,7 +438,8 @@ ENDS: dict[str, Ending] = {
     "broken connections": Ending(
         play=meeting(ids(1), faults={"reset": 1}, RETRY_TIMES="0"),
         code=1,
-        titles="1 titles asked for: 1 failed (1 …)",
+        titles="1 titles asked for: 1 failed (1 DownloadFailedError: Connection to the other side"
+        " was lost in a non-clean fashion)",
         next="1 failed, and the same command requests them anew",
     ),
     "no answer in time": Ending(
@@ -780,7 +781,7 @@ ENDS: dict[str, Ending] = {
         reason="store_unavailable",
         titles="2 titles asked for: 2 waiting in the queue",
         stores="postgres 0 durable, 2 spooled …",
-        next="a store has taken nothing for 0.5 s, and nothing else is left to do; 2 requests wait"
+        next="postgres has taken nothing for 0.5 s, and nothing else is left to do; 2 requests wait"
         " in the queue, and the same command goes on with them; 2 items are spooled, and the next"
         " crawl stores them; the catalogue can't be asked",
         stored=IDS[:2],
@@ -791,7 +792,7 @@ ENDS: dict[str, Ending] = {
         reason="store_unavailable",
         titles="2 titles asked for: 2 waiting in the queue",
         stores="sqlite 0 durable, 2 spooled in …",
-        next="a store has taken nothing for 0.5 s, and nothing else is left to do; 2 requests wait"
+        next="sqlite has taken nothing for 0.5 s, and nothing else is left to do; 2 requests wait"
         " in the queue, and the same command goes on with them; 2 items are spooled, and the next"
         " crawl stores them",
         stored=IDS[:1],
@@ -804,6 +805,14 @@ ENDS: dict[str, Ending] = {
         next="nothing is left",
         stored=IDS[:2],
         is_long=True,
+    ),
+    "a store that writes while nobody may wait": Ending(
+        play=meeting(ids(3), FRONTIER_PATIENCE="0"),
+        code=0,
+        titles="3 titles asked for: 3 stored",
+        next="nothing is left",
+        stored=IDS[:3],
+        queues=BOTH,
     ),
     "a store that rejects a title": Ending(
         play=with_a_store_that_refuses,
@@ -945,8 +954,8 @@ ENDS: dict[str, Ending] = {
         code=1,
         reason="frontier_unreachable",
         titles="20 titles asked for: … waiting in the queue",
-        next="Redis at REDIS_URL can't be used: …; … requests wait in the queue, and the same"
-        " command goes on with them",
+        next="Redis at REDIS_URL can't be used: …, for 1 s; … requests wait in the queue,"
+        " and the same command goes on with them",
         stored="…",
     ),
     "a damaged file of the queue": Ending(

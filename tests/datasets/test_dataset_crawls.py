@@ -16,6 +16,7 @@ from moviecrawler.spiders.imdb import ImdbSpider
 from tests.catalogue.files import FileServer
 from tests.crawling import Finished, crawl_command, environment, scrapy
 from tests.datasets.rows import put
+from tests.middlewares.sites import Site, Told
 from tests.processes import start
 from tests.spiders.answers import spider_of
 from tests.waiting import wait_for
@@ -97,13 +98,30 @@ def test_robots_txt_decides_before_the_first_page(
         assert (found.code, pages, len(found.movies)) == (0, [], 2)
 
 
-def test_where_robots_txt_can_not_be_fetched_the_reason_says_so(
-    server: FileServer, tmp_path: Path
+@pytest.mark.promise(
+    "Where robots.txt forbids IMDb's pages, its datasets are read, and charts marked as computed."
+)
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        (None, "robots.txt can't be fetched: DownloadConnectionRefusedError: "),
+        (Told(503), "robots.txt can't be fetched: HTTP status 503"),
+        (Told(403), "imdb refused us (status 403)"),
+        (Told(429, headers={"Retry-After": "7200"}), "imdb refused us (status 429)"),
+    ],
+    ids=["away", "broken", "refused", "too many"],
+)
+def test_where_robots_txt_can_not_be_had_the_datasets_are_read_and_the_reason_is_told(
+    server: FileServer, tmp_path: Path, told: Told | None, why: str
 ) -> None:
-    found = crawl(server, tmp_path / "data", "ids=tt0900001", IMDB_URL="http://127.0.0.1:9")
-    assert "robots.txt can't be fetched: " in found.log
-    assert "(by robots.txt)" not in found.log
-    assert (found.code, len(found.movies)) == (0, 1)
+    with Site() as site:
+        if told is not None:
+            site.answers["/robots.txt"] = told
+        url = site.url if told is not None else "http://127.0.0.1:9"
+        found = crawl(server, tmp_path / "data", "ids=tt0900001", IMDB_URL=url)
+    assert f"IMDb's pages can't be had ({why}" in found.log
+    assert "reading its datasets instead" in found.log
+    assert (found.code, len(found.movies), site.pages) == (0, 1, [])
 
 
 @pytest.mark.promise(

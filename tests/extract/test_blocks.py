@@ -1,3 +1,5 @@
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Literal
@@ -114,9 +116,22 @@ PAUSES: dict[str | None, int] = {
         format_datetime(datetime.fromtimestamp(NOW + hours * HOUR, UTC), usegmt=True): pause
         for hours, pause in DATES.items()
     },
+    # Without a zone it is UTC, wherever this machine is.
+    format_datetime(datetime.fromtimestamp(NOW + 5 * HOUR, UTC)).removesuffix(" +0000"): 5 * HOUR,
 }
 
 
+@pytest.fixture
+def _far_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have this machine be in another time zone."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Pacific/Auckland")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("_far_away")
 @pytest.mark.parametrize(("retry_after", "pause"), PAUSES.items())
 def test_429_pauses_for_retry_after_between_an_hour_and_a_week(
     retry_after: str | None, pause: int

@@ -133,6 +133,8 @@ class OutsideOfRedis(Outside):
             for name in names:
                 if await self.client.hexists(key, name):
                     await self.client.hincrbyfloat(key, name, seconds * 1000)
+        if await self.client.exists(site.budget):
+            await self.client.hincrby(site.budget, "day", int(seconds / DAY_SECONDS))
 
     async def where(self) -> Where:
         queued = await self.client.zrange(self.keys.queue, 0, -1)

@@ -914,6 +914,9 @@ async def test_a_clock_that_was_ahead_makes_no_pause_longer_and_no_probe(
     await outside.set_clock_back(DAY_SECONDS)
     site = await backend.ask("imdb", UNLIMITED)
     assert site.blocked == pytest.approx(60_000, abs=5_000)
+    await outside.set_clock_back(-20)  # so much time passes
+    site = await backend.ask("imdb", UNLIMITED)
+    assert site.blocked == pytest.approx(40_000, abs=5_000)
     await outside.end_pause()
     assert (await backend.ask("imdb", UNLIMITED, charge=True)).probing
     await outside.set_clock_back(DAY_SECONDS)
@@ -958,6 +961,40 @@ async def test_a_day_spent_at_23_59_goes_on_at_00_01_in_the_same_run(
     assert reply.deliveries
     assert reply.account.requested == 4
     assert (await backend.ask("imdb", budget, charge=True)).used == 1
+
+
+async def test_a_request_is_charged_to_the_day_of_its_turn(backend: Backend) -> None:
+    budget = Budget(per_second=0.5 / DAY_SECONDS, per_day=1)
+    for days in (0, 2):
+        reply = await backend.ask("imdb", budget, charge=True)
+        assert (reply.spent, reply.used) == (False, 1)
+        assert reply.delay >= days * DAY_SECONDS * 1000
+
+
+@pytest.mark.promise(
+    "Live sites have budgets a second and a day, and all workers together keep them."
+)
+async def test_a_clock_that_was_ahead_gives_no_day_a_second_budget(
+    backend: Backend, outside: Outside
+) -> None:
+    budget = Budget(per_day=2)
+    for used in (1, 2):
+        assert (await backend.ask("imdb", budget, charge=True)).used == used
+    await outside.set_clock_back(DAY_SECONDS)
+    assert (await backend.ask("imdb", budget, charge=True)).spent
+    await outside.begin_next_day()
+    assert (await backend.ask("imdb", budget, charge=True)).used == 1
+
+
+async def test_a_pause_is_the_longest_that_an_answer_asks_for(
+    backend: Backend, outside: Outside
+) -> None:
+    for seconds, longest in ((600, 600), (3600, 3600), (60, 3600)):
+        site = await backend.ask("imdb", UNLIMITED, refusal=("go away", seconds))
+        assert site.blocked == pytest.approx(longest * 1000, abs=5_000)
+    await outside.end_pause()
+    site = await backend.ask("imdb", UNLIMITED, refusal=("go away", 600))
+    assert site.blocked == pytest.approx(1_200_000, abs=5_000)  # the second refusal in a row
 
 
 @pytest.mark.promise(

@@ -1,0 +1,78 @@
+"""Whole crawls at a gate: over several days, and by workers of which one has no network."""
+
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import counts, crawl
+from tests.frontier.workers import WorkersOf
+from tests.services.replica import COLLECTION, EVERYTHING
+from tests.waiting import wait_for
+
+DAYS_LATER = """
+import time
+from pathlib import Path
+
+from scrapy import signals
+
+from moviecrawler.politeness.middleware import politeness_of
+
+
+class Clock:
+    @classmethod
+    def from_crawler(cls, crawler):
+        def set_clocks():
+            days = int(Path("days").read_text())
+            crawler.spider.backend._clock = lambda: time.time() + days * 86_400
+            politeness_of(crawler).clock = crawler.spider.backend._clock
+
+        clock = cls()
+        clock.set_clocks = set_clocks
+        crawler.signals.connect(clock.set_clocks, signals.spider_opened)
+        return clock
+"""
+"""An extension that sets the queue's clock ahead by the days in a file."""
+WITHOUT_NETWORK = {"http_proxy": "http://127.0.0.1:1"}
+"""The environment of a worker whose requests reach nobody."""
+
+
+@pytest.mark.promise("A crawl that its budget ended goes on with the same command.")
+@pytest.mark.parametrize("site", EVERYTHING)
+def test_a_list_of_three_budgets_is_stored_on_the_third_day(
+    site: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    (tmp_path / "clock.py").write_text(DAYS_LATER)
+    arguments = {"imdb": ["list=top"]}.get(site, EVERYTHING[site])
+    ends = []
+    for day in range(3):
+        (tmp_path / "days").write_text(str(day))
+        finished = crawl(
+            site,
+            *arguments,
+            "limit=14",
+            data=tmp_path,
+            replica=replica,
+            EXTENSIONS='{"clock.Clock": 0}',
+            SITE_BUDGETS=f'{{"{site}": {{"per_day": 5}}}}',
+        )
+        ends.append((finished.code, len(finished.movies)))
+    assert ends == [(3, 4), (3, 9), (0, 14)], finished.log
+    assert counts(replica, site)["requests"] == 15  # the list's page was read once
+
+
+@pytest.mark.promise("Faults that pass, such as a broken connection or a 500, cost no title.")
+@pytest.mark.parametrize("patience", ["1", "60"], ids=["it ends first", "it sees the end"])
+def test_a_worker_without_network_leaves_all_titles_to_the_others(
+    workers_of_any: WorkersOf, patience: str
+) -> None:
+    ids = list(COLLECTION.ids["metacritic"].values())
+    with workers_of_any("metacritic", f"ids={','.join(ids)}", RETRY_TIMES="1") as workers:
+        workers.start(environment={**WITHOUT_NETWORK, "FRONTIER_PATIENCE": patience})
+        wait_for(lambda: "metacritic can't be reached: " in workers.log, detail=lambda: workers.log)
+        workers.start()
+        assert workers.wait() == [1, 0], workers.log
+        assert sorted(str(movie.site_id) for movie in workers.movies) == sorted(ids)
+        assert workers.state("failed") == 0
+        assert "(site_unreachable)" in workers.log
+        assert "Traceback" not in workers.log
