@@ -37,7 +37,9 @@ WITHOUT_NETWORK = {"http_proxy": "http://127.0.0.1:1"}
 """The environment of a worker whose requests reach nobody."""
 
 
-@pytest.mark.promise("A crawl that its budget ended goes on with the same command.")
+@pytest.mark.promise(
+    "The exit code is 0 only when every title asked for was stored or stated absent."
+)
 @pytest.mark.parametrize("site", EVERYTHING)
 def test_a_list_of_three_budgets_is_stored_on_the_third_day(
     site: str, replica: ReplicaProcess, tmp_path: Path
