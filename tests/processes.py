@@ -105,10 +105,11 @@ def serve_replica(options: Options, end: Connection) -> None:
     """Be a replica until the other end of a pipe is closed, to which its URLs are written."""
     # The process that starts this one has no need of it.
     from moviecrawler.replica.app import serve  # noqa: PLC0415
+    from tests.services.changing_replica import ChangingReplica  # noqa: PLC0415
 
     os.dup2(end.fileno(), 1)
     sys.stdin = os.fdopen(end.fileno())
-    asyncio.run(serve(options, until_input_ends=True))
+    asyncio.run(serve(options, ChangingReplica, until_input_ends=True))
 
 
 def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -> None:

@@ -23,9 +23,9 @@ from isal import isal_zlib
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
+from moviecrawler.replica.markup import MARKUP
 from moviecrawler.replica.options import Fault, Options
-from moviecrawler.replica.payloads import MARKUP
-from moviecrawler.replica.sources import Answer, Generated, SavedPages
+from moviecrawler.replica.sources import Answer, Source
 from moviecrawler.replica.words import Dice
 from moviecrawler.sites import SITES
 
@@ -95,16 +95,12 @@ class Replica:
     """
 
     def __init__(self, options: Options, folder: Path) -> None:
-        """Take a folder for the datasets.
-
-        Raises ConfigurationError when the folder of saved pages can't be read.
-        """
+        """Take a folder for the datasets."""
+        self.options = options
         self._at_start = options
-        self._options = options
         self._folder = folder
         self._writing = asyncio.Lock()
         self._source = self._source_of(options)
-        self._behave(options)
         self._counts: dict[Site, Counts] = {site: Counts() for site in SITES}
 
     def app(self, site: Site) -> web.Application:
@@ -112,7 +108,7 @@ class Replica:
         app = web.Application()
         app.on_response_prepare.append(partial(self._count_status, site))
         app.router.add_get(_CONTROL + "counts", self._get_counts)
-        app.router.add_post(_CONTROL + "options", self._change)
+        app.router.add_post(_CONTROL + "options", self._set_options)
         app.router.add_post(_CONTROL + "reset", self._reset)
         app.router.add_get("/robots.txt", partial(self._robots, site))
         app.router.add_get("/{path:.*}", partial(self._respond, site))
@@ -120,9 +116,7 @@ class Replica:
 
     async def _robots(self, site: Site, _: web.Request) -> web.StreamResponse:
         self._counts[site].robots += 1
-        # Saved pages are there to be read, whatever the sites permit; live, only IMDb's robots.txt
-        # differs.
-        is_live = site == "imdb" and self._options.robots == "live" and not self._options.pages
+        is_live = site == "imdb" and self.options.robots == "live"  # only IMDb's differs
         return web.Response(text=MARKUP["robots"]["imdb-live" if is_live else site])
 
     async def _count_status(
@@ -134,7 +128,7 @@ class Replica:
 
     async def _respond(self, site: Site, request: web.Request) -> web.StreamResponse:
         counts = self._counts[site]
-        options = self._options
+        options = self.options
         redirected = _REDIRECTED in request.query
         url = request.rel_url.without_query_params(_REDIRECTED) if redirected else request.rel_url
         address = (
@@ -148,14 +142,10 @@ class Replica:
             return self._send(request, _refusal("rate-limit"))
         if options.latency:
             await asyncio.sleep(options.latency / 1000)
-        fault = options.clients.get(address)
-        if fault is None and not redirected:
-            fault = choose(
-                options.seed,
-                options.faults,
-                f"{site} {url.raw_path_qs}",
-                counts.paths[url.raw_path_qs],
-            )
+        fault = None
+        if not redirected:
+            path = url.raw_path_qs
+            fault = choose(options.seed, options.faults, f"{site} {path}", counts.paths[path])
         counts.faults.update([fault] if fault else [])
         match fault:
             case Fault.TIMEOUT:
@@ -198,7 +188,7 @@ class Replica:
     def _send(
         self, request: web.Request, answer: Answer, *, truncated: bool = False
     ) -> web.Response:
-        content = self._renamed(answer.body)
+        content = answer.body
         headers = {"Content-Type": answer.content_type, "Vary": "Accept-Encoding", **answer.headers}
         if _TAKES_GZIP.search(request.headers.get("Accept-Encoding", "")):
             content = isal_zlib.compress(content, 1, _GZIP_MEMBER)
@@ -212,46 +202,36 @@ class Replica:
         response.force_close()  # before all that was announced
         return response
 
-    def _renamed(self, content: bytes) -> bytes:
-        """Return the body of an answer as the site has it now."""
-        if self._options.renames and self._until_renamed > 0:
-            self._until_renamed -= 1
-            return content
-        for old, new in self._options.renames.items():
-            content = content.replace(old.encode(), new.encode())
-        return content
-
     async def _get_counts(self, _: web.Request) -> web.StreamResponse:
         return web.Response(body=msgspec.json.encode(self._counts), content_type="application/json")
 
-    async def _change(self, request: web.Request) -> web.StreamResponse:
+    async def _set_options(self, request: web.Request) -> web.StreamResponse:
         try:
-            self._behave(
-                self._options.change(msgspec.json.decode(await request.read(), type=dict[str, Any]))
-            )
+            given = msgspec.json.decode(await request.read(), type=dict[str, Any])
+            self.change(self.options.change(given))
         except (msgspec.DecodeError, ConfigurationError) as error:
             return web.Response(text=f"{error}\n", status=400)
         return web.Response(status=204)
 
-    def _behave(self, options: Options) -> None:
-        if options.today != self._options.today:
+    def change(self, options: Options) -> None:
+        """Behave as other options say."""
+        if options.today != self.options.today:
             self._source = self._source_of(options)
-        self._options = options
-        self._until_renamed = options.rename_after
+        self.options = options
 
-    def _source_of(self, options: Options) -> Generated | SavedPages:
-        if options.pages:
-            return SavedPages(Path(options.pages))
+    def _source_of(self, options: Options) -> Source:
         collection = Collection(options.seed, options.titles, options.series, options.today)
-        return Generated(collection, self._folder / str(options.today), light=options.light)
+        return Source(collection, self._folder / str(options.today), light=options.light)
 
     async def _reset(self, _: web.Request) -> web.StreamResponse:
         self._counts = {site: Counts() for site in SITES}
-        self._behave(self._at_start)
+        self.change(self._at_start)
         return web.Response(status=204)
 
 
-async def serve(options: Options, *, until_input_ends: bool = False) -> None:
+async def serve(
+    options: Options, make: type[Replica] = Replica, *, until_input_ends: bool = False
+) -> None:
     """Run a replica until SIGINT or SIGTERM, or until standard input ends.
 
     Prints the sites' URLs when it answers. Raises ConfigurationError when it can't start.
@@ -264,7 +244,7 @@ async def serve(options: Options, *, until_input_ends: bool = False) -> None:
         # It ends when the process at its other end is gone; nothing is ever written to it.
         loop.add_reader(sys.stdin, stop.set)
     async with AsyncExitStack() as stack:
-        replica = Replica(options, Path(stack.enter_context(TemporaryDirectory(prefix="replica-"))))
+        replica = make(options, Path(stack.enter_context(TemporaryDirectory(prefix="replica-"))))
         for site, listener in zip(SITES, _listeners(options.host, options.port), strict=True):
             # Stalled requests end when their client goes, and don't hold up the end.
             runner = web.AppRunner(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -18,6 +18,7 @@ from moviecrawler.errors import ConfigurationError
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
+    from typing import Self
 
 TODAY: Final = date(2026, 11, 1)
 """The replica's date: titles without a release before it are upcoming and unrated."""
@@ -47,6 +48,9 @@ class Fault(StrEnum):
 class Options(options.Options, frozen=True, kw_only=True):
     """How a replica behaves; `_HELP` says what those are that its command takes."""
 
+    CHANGEABLE: ClassVar[tuple[str, ...]] = ("latency", "rate_limit", "robots", "faults", "today")
+    """What can be changed while a replica runs."""
+
     port: Annotated[int, Meta(ge=0, le=65_533)] = 0
     host: str = "127.0.0.1"
     titles: Annotated[int, Meta(ge=1, le=200_000)] = 1_000
@@ -54,7 +58,6 @@ class Options(options.Options, frozen=True, kw_only=True):
     today: date = TODAY
     """The day on which the replica shows its series: seasons that begin later are not there yet."""
     seed: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 1
-    pages: str = ""
     light: bool = False
     """Whether pages are a few kB, without the bulk that the sites' pages have around their data."""
     latency: Annotated[float, Meta(ge=0, le=86_400_000)] = 0.0
@@ -62,13 +65,6 @@ class Options(options.Options, frozen=True, kw_only=True):
     robots: Literal["open", "live"] = "open"
     faults: dict[Fault, float] = msgspec.field(default_factory=dict)
     """Share of requests that meet each fault."""
-    clients: dict[str, Fault] = msgspec.field(default_factory=dict)
-    """Clients whose every request meets a fault. A client's name is the first one in
-    X-Forwarded-For, where a proxy says for whom it asks, or else its address."""
-    renames: dict[str, str] = msgspec.field(default_factory=dict)
-    """Words of pages, and what stands in their places: how a site changes its pages."""
-    rename_after: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
-    """Answers that are as before."""
 
     def __post_init__(self) -> None:
         for fault, share in self.faults.items():
@@ -77,25 +73,15 @@ class Options(options.Options, frozen=True, kw_only=True):
         if (together := sum(self.faults.values())) > 1:
             raise ConfigurationError(f"the shares of faults add up to {together:g}; use at most 1")
 
-    def change(self, given: Mapping[str, Any]) -> Options:
+    def change(self, given: Mapping[str, Any]) -> Self:
         """Return these options with others in their places. Raises ConfigurationError."""
         for name in given:
-            if name not in CHANGEABLE:
-                raise ConfigurationError(f"{name!r} can't be changed; {', '.join(CHANGEABLE)} can")
-        return Options.read({**msgspec.to_builtins(self), **given})
+            if name not in self.CHANGEABLE:
+                can = ", ".join(self.CHANGEABLE)
+                raise ConfigurationError(f"{name!r} can't be changed; {can} can")
+        return self.read({**msgspec.to_builtins(self), **given})
 
 
-CHANGEABLE = (
-    "latency",
-    "rate_limit",
-    "robots",
-    "faults",
-    "clients",
-    "renames",
-    "rename_after",
-    "today",
-)
-"""What can be changed while a replica runs."""
 _HELP = {
     "port": ("P", "IMDb's; the others follow; 0 for any (default: 8000)"),
     "host": ("ADDRESS", "listen there (default: 127.0.0.1, this machine only)"),
@@ -103,7 +89,6 @@ _HELP = {
     "series": ("N", "series to make up (default: one for 100 movies)"),
     "today": ("DATE", f"show series as of that day (default: {TODAY})"),
     "seed": ("S", "which movies those are (default: 1)"),
-    "pages": ("DIR", "serve the pages that DIR/INDEX.tsv names instead"),
     "latency": ("MS", "milliseconds before every answer (default: 0)"),
     "rate_limit": ("N", "requests a second and client; more get 429"),
     "robots": ("MODE", "robots.txt: open (default), or live as today"),

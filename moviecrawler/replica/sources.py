@@ -1,34 +1,35 @@
-"""Answers requests under the sites' own paths, with generated or with saved pages."""
+"""Answers requests under the sites' own paths."""
 
 from __future__ import annotations
 
-import csv
 import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 import msgspec
 
-from moviecrawler.errors import ConfigurationError
-from moviecrawler.replica import imdb, metacritic, rottentomatoes
+from moviecrawler.replica import imdb_pages, metacritic_pages, rottentomatoes_pages
 from moviecrawler.replica.datasets import FILES, Dataset
-from moviecrawler.sites import SITES
-from moviecrawler.urls import site_of, title_url
+from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from moviecrawler.items import Site
     from moviecrawler.replica.collection import Collection
 
-_Key = tuple["Site", str, tuple[tuple[str, str], ...]]
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
 SITEMAP_PART: Final = 5_000
 """Titles in one part of a sitemap."""
+_TITLE_PAGES: Final = {
+    "imdb": imdb_pages.title_page,
+    "metacritic": metacritic_pages.title_page,
+    "rottentomatoes": rottentomatoes_pages.title_page,
+}
 
 
 @dataclass(slots=True, frozen=True)
@@ -41,7 +42,7 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class Generated:
+class Source:
     """The pages of a collection's titles, its lists, sitemaps and datasets."""
 
     def __init__(
@@ -62,20 +63,22 @@ class Generated:
         """
         titles = self._collection
         match site, path.strip("/").split("/"):
-            case "imdb", ["chart", name] if name in imdb.CHARTS:
-                return Answer(imdb.chart(titles, name, light=self._light))
+            case "imdb", ["chart", name] if name in imdb_pages.CHARTS:
+                return Answer(imdb_pages.chart(titles, name, light=self._light))
             case "imdb", ["datasets", file]:
                 return (
                     Dataset(titles, self._folder, file) if self._folder and file in FILES else None
                 )
             case "metacritic", ["finder", "metacritic", "web"]:
-                return _json(metacritic.finder(titles, query, host))
+                return _json(metacritic_pages.finder(titles, query, host))
             case "metacritic", ["movies.xml" | "tvshows.xml" as name]:
                 return self._sitemap_index(site, [f"{name.removesuffix('.xml')}/"], host)
             case "rottentomatoes", ["browse", *name]:
-                return Answer(rottentomatoes.browse(titles, "/".join(name), light=self._light))
+                page = rottentomatoes_pages.browse(titles, "/".join(name), light=self._light)
+                return Answer(page)
             case "rottentomatoes", ["cnapi", "browse", *name]:
-                return _json(rottentomatoes.browse_json(titles, "/".join(name), query.get("after")))
+                after = query.get("after")
+                return _json(rottentomatoes_pages.browse_json(titles, "/".join(name), after))
             case "rottentomatoes", ["sitemaps", "sitemap.xml"]:
                 names = [f"sitemaps/{kind}_" for kind in ("movie", "tv-series", "tv-seasons")]
                 return self._sitemap_index(site, names, host)
@@ -93,104 +96,32 @@ class Generated:
             return Answer(
                 b"", status=308 if site == "imdb" else 301, headers={"Location": canonical}
             )
-        if site == "imdb":
-            return Answer(imdb.title_page(movie, light=self._light))
-        module = metacritic if site == "metacritic" else rottentomatoes
-        return Answer(module.title_page(title, movie, light=self._light))
+        return Answer(_TITLE_PAGES[site](title, movie, light=self._light))
 
     def _sitemap_index(self, site: Site, names: list[str], host: str) -> Answer:
-        parts = [
-            (name, part)
-            for name in names
-            for part in range(-(-len(self._listed(site, name)) // SITEMAP_PART))
-        ]
-        return _xml("sitemapindex", "sitemap", [f"{host}/{name}{part}.xml" for name, part in parts])
+        parts = [part for name in names for part in self._sitemaps(site, name)]
+        return _xml("sitemapindex", "sitemap", [f"{host}/{part}.xml" for part in parts])
 
     def _sitemap(self, site: Site, path: str, host: str) -> Answer | None:
-        name = path.rstrip("0123456789")
-        first = int(path.removeprefix(name) or 0) * SITEMAP_PART
-        found = self._listed(site, name)[first : first + SITEMAP_PART]
-        return (
-            _xml("urlset", "url", [title_url(site, site_id, host) for site_id in found])
-            if found
-            else None
-        )
+        ids = self._sitemaps(site, path.rstrip("0123456789")).get(path)
+        return _xml("urlset", "url", [title_url(site, one, host) for one in ids]) if ids else None
 
     @functools.cache  # noqa: B019 - as many as there are sitemaps
-    def _listed(self, site: Site, name: str) -> list[str]:
-        """Return the ids of the titles in a sitemap.
+    def _sitemaps(self, site: Site, name: str) -> dict[str, list[str]]:
+        """Return the ids of the titles in each part of a sitemap, by its path.
 
         Metacritic has series and their seasons in one.
         """
         titles = self._collection if "movie" in name else self._collection.series
-        found = []
+        ids = []
         for index, site_id in titles.ids[site].items():
-            found += [] if "seasons" in name else [site_id]
+            ids += [] if "seasons" in name else [site_id]
             if "tvshows" in name or "seasons" in name:
-                found += [str(season.site_id) for season in titles.title(index).listed[site]]
-        return found
-
-
-class SavedPages:
-    """The pages of a folder, as its INDEX.tsv names them.
-
-    It has for each `file` its `url`, when it was `captured`, and its `kind`.
-
-    Of several files for one address the newest is served: "2025-12" is newer than "<=2025-12", and
-    of equals the last. Pages of all of a site's hosts are on that site's port. Bodies of redirects
-    are left out, as they are no answers by themselves. A file of bare JSON whose address is that of
-    a page is put back into its script.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        """Read the index. Raises ConfigurationError when it can't be read."""
-        self._folder = folder
-        index = folder / "INDEX.tsv"
-        self._files: dict[_Key, tuple[str, str]] = {}
-        try:
-            with index.open(encoding="utf-8", newline="") as lines:
-                rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
-            for row in sorted(
-                rows,
-                key=lambda row: (row["captured"].removeprefix("<="), row["captured"][:1] != "<"),
-            ):
-                site = site_of(row["url"])
-                address = urlsplit(row["url"])
-                if site is not None and row["kind"] != "redirect":
-                    query = parse_qsl(address.query, keep_blank_values=True)
-                    self._files[_key(site, address.path, query)] = row["file"], row["url"]
-        except (OSError, KeyError, UnicodeDecodeError) as error:
-            raise ConfigurationError(
-                f"--pages is {str(folder)!r}, but {index} can't be read ({error!r}); "
-                "give a folder with an INDEX.tsv that has the columns file, kind, url and captured"
-            ) from error
-
-    def answer(self, site: Site, path: str, query: Mapping[str, str], host: str) -> Answer | None:
-        """Return the newest page that was saved from an address, or None.
-
-        See `Generated.answer`.
-        """
-        del host  # links in saved pages stay as they are
-        file, url = self._files.get(_key(site, path, query.items()), ("", ""))
-        if not file:
-            return None
-        content = (self._folder / file).read_bytes()
-        address = urlsplit(url)
-        home = urlsplit(SITES[site].home)
-        is_page = address.netloc == home.netloc and not address.path.endswith(".json")
-        if not is_page:
-            return Answer(content, JSON)
-        if content[:1] in {b"{", b"["}:
-            name = b"__NUXT_DATA__" if content.startswith(b"[") else b"__NEXT_DATA__"
-            content = b'<script id="%b" type="application/json">%b</script>' % (
-                name,
-                content.strip(),
-            )
-        return Answer(content)
-
-
-def _key(site: Site, path: str, query: Iterable[tuple[str, str]]) -> _Key:
-    return site, path.rstrip("/"), tuple(sorted(query))
+                ids += [str(season.site_id) for season in titles.title(index).listed[site]]
+        starts = range(0, len(ids), SITEMAP_PART)
+        return {
+            f"{name}{start // SITEMAP_PART}": ids[start : start + SITEMAP_PART] for start in starts
+        }
 
 
 def _json(data: dict[str, Any] | None) -> Answer | None:

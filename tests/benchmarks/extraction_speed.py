@@ -20,7 +20,7 @@ from parsel import Selector
 
 from moviecrawler.extract import imdb
 from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.imdb import title_page
+from moviecrawler.replica.imdb_pages import title_page
 from tests.benchmarks.harness import table
 from tests.shared import PAGES
 
@@ -55,7 +55,7 @@ def main() -> None:
         (PAGES / "imdb" / "title").glob("*.html")
     )
     read = [file.read_bytes() for file in files] or [
-        title_page(title.movies["imdb"], light=False)
+        title_page(title, title.movies["imdb"], light=False)
         for title in map(Collection(1, 12).title, range(12))
     ]
     bodies = [body for body in read if len(body) > 1_000_000 and b"__NEXT_DATA__" in body]

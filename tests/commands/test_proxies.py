@@ -51,7 +51,7 @@ def test_table_shows_quarantines_and_clear_ends_them(
     tmp_path: Path,
 ) -> None:
     redis_url = request.getfixturevalue("redis_url") if queue == "redis" else ""
-    change(replica, clients={fleet.proxies[0].address: "challenge"})
+    change(replica, challenged=[fleet.proxies[0].address])
     crawl_imdb(tmp_path, replica, fleet, REDIS_URL=redis_url)
     shared = partial(proxies, folder=tmp_path, fleet=fleet, redis_url=redis_url)
 

@@ -58,10 +58,7 @@ def test_every_title_is_stored_through_what_is_left_and_all_workers_know_what_is
 
         def refuse_when(requests: int, first: int) -> None:
             wait_for(lambda: counts(replica)["requests"] >= requests, detail=lambda: workers.log)
-            change(
-                replica,
-                clients=dict.fromkeys([one.address for one in proxies[:first]], "challenge"),
-            )
+            change(replica, challenged=[one.address for one in proxies[:first]])
 
         refuse_when(0, 2)
         change(replica, latency=50)

@@ -14,7 +14,7 @@ from moviecrawler.items import Entry, Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.rottentomatoes import IN_THEATERS
+from moviecrawler.replica.rottentomatoes_pages import IN_THEATERS
 from moviecrawler.replica.series import SHAPES
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES
 from moviecrawler.urls import title_url

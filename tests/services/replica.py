@@ -15,11 +15,12 @@ from scrapy.spiderloader import SpiderLoader
 from moviecrawler.items import Movie, Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.sources import Answer, Generated
+from moviecrawler.replica.sources import Answer, Source
 from moviecrawler.sites import SITES
 from moviecrawler.urls import title_url
 from tests.crawling import reset
 from tests.processes import CONTEXT, serve_replica
+from tests.services.changing_replica import ChangingOptions
 
 TITLES = 40
 COLLECTION = Collection(1, TITLES)
@@ -34,10 +35,14 @@ EVERYTHING = {
 
 
 class ForkedReplica(ReplicaProcess):
-    """A replica forked from a process that has imported what it needs.
+    """A `ChangingReplica` forked from a process that has imported what it needs.
 
     It ends when its `with` block, or this process, does.
     """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self._options = ChangingOptions.read(options)
 
     def __enter__(self) -> Self:
         self._here, there = CONTEXT.Pipe()
@@ -71,7 +76,7 @@ def replica(running_replica: ReplicaProcess) -> ReplicaProcess:
 
 def page_of(collection: Collection, site: Site, site_id: str) -> bytes:
     """Return the light page of a title, a season or an episode."""
-    answer = Generated(collection, light=True).answer(
+    answer = Source(collection, light=True).answer(
         site, urlsplit(title_url(site, site_id)).path, {}, "http://replica"
     )
     assert isinstance(answer, Answer)

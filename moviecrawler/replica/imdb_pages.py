@@ -1,0 +1,222 @@
+"""IMDb's title pages and charts as the site has served them since the autumn of 2025.
+
+Their data is in `__NEXT_DATA__`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from moviecrawler.replica.markup import page
+
+if TYPE_CHECKING:
+    from moviecrawler.items import AmountKind, Credit, Movie, RelatedTitle
+    from moviecrawler.replica.collection import Collection
+    from moviecrawler.replica.titles import Title
+
+_POPULAR_SIZE = 100
+_BOX_OFFICE_SIZE = 10
+CHARTS: Final = ("top", "moviemeter", "boxoffice", "toptv", "tvmeter")
+_TYPES: Final = {
+    "movie": "Movie",
+    "tvMovie": "TV Movie",
+    "tvSeries": "TV Series",
+    "tvEpisode": "TV Episode",
+}
+"""What pages call each type of title."""
+
+
+def title_page(_title: Title, movie: Movie, *, light: bool) -> bytes:
+    """Return the page of a film, a series or an episode."""
+    data = {
+        "tconst": movie.site_id,
+        "aboveTheFoldData": {**_row(movie), **_above_the_fold(movie)},
+        "mainColumnData": _main_column(movie),
+    }
+    name = f"{movie.title} ({movie.year}) - IMDb"
+    return page(
+        "imdb.html", light=light, title=name, url=movie.url, route="/title/[tconst]", data=data
+    )
+
+
+def chart(collection: Collection, name: str, *, light: bool) -> bytes:
+    """Return a chart of titles in their order.
+
+    The box office gives no ranks, years or running times.
+    """
+    titles = collection.series if "tv" in name else collection
+    size = _BOX_OFFICE_SIZE if name == "boxoffice" else _POPULAR_SIZE
+    indexes = titles.top_ranks if name.startswith("top") else range(min(titles.count, size))
+    movies = [titles.title(index).movies["imdb"] for index in indexes]
+    if name == "boxoffice":
+        edges: list[Any] = [{"node": {"release": {"titles": [_shown(movie)]}}} for movie in movies]
+    else:
+        edges = [
+            {"currentRank": rank, "node": _row(movie)} for rank, movie in enumerate(movies, start=1)
+        ]
+    data = {"topGrossingReleases" if name == "boxoffice" else "chartTitles": {"edges": edges}}
+    route = f"/chart/{name}"
+    url = f"https://www.imdb.com{route}/"
+    title = f"{name} - IMDb"
+    return page(
+        "imdb.html", light=light, title=title, url=url, route=route, data={"pageData": data}
+    )
+
+
+def _stated(**values: Any) -> dict[str, Any] | None:
+    """Return an object of a payload; None when it has no value."""
+    return values if any(value is not None for value in values.values()) else None
+
+
+def _named(title: Movie | RelatedTitle, original: str | None = None) -> dict[str, Any]:
+    return {
+        "id": title.site_id,
+        "titleText": {"text": title.title},
+        "originalTitleText": {"text": original or title.title},
+    }
+
+
+def _title(movie: Movie) -> dict[str, Any]:
+    """Return what pages name a title by."""
+    return {
+        **_named(movie, movie.original_title),
+        "titleType": {"id": movie.title_type, "text": _TYPES[str(movie.title_type)]},
+    }
+
+
+def _rating(movie: Movie) -> dict[str, Any]:
+    score = movie.score("imdb")
+    return {
+        "aggregateRating": score.value if score else None,
+        "voteCount": score.count if score else 0,
+    }
+
+
+def _shown(movie: Movie) -> dict[str, Any]:
+    """Return what rows of all charts and the head of a page have."""
+    return {
+        **_title(movie),
+        "primaryImage": _stated(
+            url=movie.poster_url, width=movie.poster_width, height=movie.poster_height
+        ),
+        "ratingsSummary": _rating(movie),
+        "plot": _stated(plotText=_stated(plainText=movie.plot)),
+    }
+
+
+def _released(movie: Movie) -> dict[str, Any]:
+    """Return a title's date of release and running time."""
+    year, month, *day = map(int, str(movie.release_date).split("-"))
+    minutes = movie.runtime_minutes
+    return {
+        "releaseDate": {"year": year, "month": month, "day": day[0] if day else None},
+        "runtime": _stated(seconds=minutes and minutes * 60),
+    }
+
+
+def _row(movie: Movie) -> dict[str, Any]:
+    """Return what a row of a chart has, but for the box office."""
+    return {
+        **_shown(movie),
+        **_released(movie),
+        "releaseYear": {"year": movie.year, "endYear": movie.end_year},
+        "certificate": _stated(rating=movie.certificate),
+        "titleGenres": {"genres": [{"genre": {"text": genre}} for genre in movie.genres]},
+    }
+
+
+def _above_the_fold(movie: Movie) -> dict[str, Any]:
+    """Return what the head of a page has beside the fields of a row."""
+    metascore = movie.score("metascore")
+    keywords = [{"node": {"text": keyword}} for keyword in movie.keywords]
+    interests = [{"node": {"primaryText": {"text": interest}}} for interest in movie.interests]
+    series = _stated(text=movie.series_title)
+    return {
+        "meterRanking": _stated(currentRank=movie.popularity_rank),
+        "criticReviewsTotal": {"total": movie.critic_review_count or 0},
+        "genres": {"genres": [{"text": genre, "id": genre} for genre in movie.genres]},
+        "metacritic": _stated(metascore=_stated(score=metascore and metascore.value)),
+        "keywords": {"total": len(keywords), "edges": keywords},
+        "interests": {"edges": interests},
+        "series": _stated(
+            episodeNumber=_stated(episodeNumber=movie.episode, seasonNumber=movie.season),
+            series=_stated(id=movie.series_id, titleText=series, originalTitleText=series),
+        ),
+    }
+
+
+def _main_column(movie: Movie) -> dict[str, Any]:
+    """Return what stands below the head of a page."""
+    rating = movie.score("imdb")
+    cast = [{"node": _cast_member(credit)} for credit in movie.people("cast")]
+    rank = movie.imdb_top250_rank or movie.imdb_top250_tv_rank
+    bars = enumerate(rating.histogram, start=1) if rating else ()
+    seasons = movie.season_count
+    awards = [
+        {"wins": one.wins, "nominations": one.nominations, "award": {"text": one.event}}
+        for one in movie.awards
+    ]
+    # All of them together are the first; the page names the most telling one.
+    together = awards[0] if awards else {"wins": 0, "nominations": 0}
+    return {
+        **_title(movie),
+        **_released(movie),
+        "ratingsSummary": {"topRanking": _stated(rank=rank), **_rating(movie)},
+        "cast": {"total": len(cast), "edges": cast},
+        "creators": _department(movie.people("creator")),
+        "directors": _department(movie.people("director")),
+        "writers": _department(movie.people("writer")),
+        "spokenLanguages": {"spokenLanguages": [{"text": name} for name in movie.languages]},
+        "countriesDetails": {"countries": [{"text": name} for name in movie.countries]},
+        "productionBudget": _stated(budget=_money(movie, "budget")),
+        "openingWeekendGross": _stated(gross=_stated(total=_money(movie, "opening_weekend"))),
+        "lifetimeGross": _stated(total=_money(movie, "domestic")),
+        "worldwideGross": _stated(total=_money(movie, "worldwide")),
+        "wins": {"total": together["wins"]},
+        "nominationsExcludeWins": {"total": together["nominations"]},
+        "prestigiousAwardSummary": awards[1] if awards else None,
+        "moreLikeThisTitles": {
+            "edges": [{"node": _named(one)} for one in movie.related if one.relation == "similar"]
+        },
+        "connections": {
+            "edges": [
+                {"node": {"associatedTitle": _named(one), "category": {"text": one.connection}}}
+                for one in movie.related
+                if one.relation == "connection"
+            ]
+        },
+        "aggregateRatingsBreakdown": {
+            "histogram": {
+                "histogramValues": [{"rating": bar, "voteCount": votes} for bar, votes in bars]
+            }
+        },
+        "reviews": {"total": rating.reviews if rating else 0},
+        "episodes": _stated(
+            episodes=_stated(total=movie.episode_count),
+            seasons=seasons and [{"number": number} for number in range(1, seasons + 1)],
+        ),
+    }
+
+
+def _person(credit: Credit) -> dict[str, Any]:
+    return {"id": credit.person_id, "nameText": {"text": credit.name}}
+
+
+def _cast_member(credit: Credit) -> dict[str, Any]:
+    names = credit.character.split(" / ") if credit.character else None
+    return {
+        "name": _person(credit),
+        "category": None,
+        "characters": names and [{"name": name} for name in names],
+    }
+
+
+def _department(people: list[Credit]) -> list[dict[str, Any]]:
+    """Return the credits of one role, which are one group if there are any."""
+    credits_ = [{"name": _person(credit)} for credit in people]
+    return [{"totalCredits": len(credits_), "credits": credits_}] if credits_ else []
+
+
+def _money(movie: Movie, kind: AmountKind) -> dict[str, Any] | None:
+    amounts = [amount.value for amount in movie.amounts if amount.kind == kind]
+    return {"amount": amounts[0], "currency": "USD"} if amounts else None

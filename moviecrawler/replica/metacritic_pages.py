@@ -1,0 +1,309 @@
+"""Metacritic's pages as the site has served them since the spring of 2026, and its JSON host.
+
+A page carries its data as Nuxt 3 does, in an array of values that refer to one another by index. A
+season's page has the series as its product; the season's own scores stand at the series' address
+with `?season=season-2`. What is an episode's own stands in its page's JSON-LD; what the payload
+holds there is not known, and is its season's here.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from moviecrawler.replica.markup import page
+from moviecrawler.sites import SCORES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moviecrawler.items import Credit, Movie, Offer, RelatedTitle, ScoreKind
+    from moviecrawler.replica.collection import Collection
+    from moviecrawler.replica.titles import Title, Titles
+
+MOST_FINDER_ROWS: Final = 100
+_IMAGES: Final = "https://www.metacritic.com/a/img/catalog"
+_TYPES: Final = {
+    "movie": "Movie",
+    "series": "TVSeries",
+    "season": "TVSeason",
+    "episode": "TVEpisode",
+}
+"""What JSON-LD calls each kind of title."""
+_OFFERS: Final = {
+    "free": "free",
+    "ads": "ads",
+    "flatrate": "subscription",
+    "rent": "rent",
+    "buy": "buy",
+}
+"""What pages call each kind of offer, and what an item does."""
+_GROUPS: Final = {"cast": "Cast", "director": "Directed By", "writer": "Written By"}
+
+
+def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
+    """Return the page of a title, or of a season or an episode of it."""
+    section, slug = str(movie.site_id).split("/", 1)
+    key = f"loadPage:{'movies' if section == 'movie' else 'shows'}:{slug.replace('/', ':')}:"
+    state = {"data": {key: {"components": _components(title, movie)}}, "path": f"/{movie.site_id}/"}
+    name = f"{movie.title} Reviews - Metacritic"
+    return page(
+        "metacritic.html",
+        light=light,
+        title=name,
+        url=movie.url,
+        linked=_linked(movie),
+        values=_flattened(state),
+    )
+
+
+def finder(collection: Collection, query: Mapping[str, str], host: str) -> dict[str, Any] | None:
+    """Return rows of the finder; None for a kind of title that it doesn't have.
+
+    Raises ValueError for a number that is none.
+
+    Where the last row ties with the one after it, that one is there too, as rows that tie come up
+    on both pages.
+    """
+    kind = query.get("mcoTypeId")
+    order = query.get("sortBy", "-metaScore")
+    limit = int(query.get("limit", 24))
+    offset = max(int(query.get("offset", 0)), 0)
+    if kind not in {"1", "2"}:
+        return None
+    titles = collection if kind == "2" else collection.series
+    ordered = _ordered(titles, order)
+    end = min(offset + min(max(limit, 1), MOST_FINDER_ROWS), len(ordered))
+    shown = ordered[offset:end]
+    if shown and order == "-metaScore" and end < len(ordered) and ordered[end][0] == shown[-1][0]:
+        shown.append(ordered[end])
+    address = f"{host}/finder/metacritic/web?mcoTypeId={kind}&sortBy={order}&limit={limit}&offset="
+    links = {"next": {"href": f"{address}{end}"}} if end < len(ordered) else {}
+    movies = [titles.title(index).movies["metacritic"] for _, index in shown]
+    items = [_row(movie) for movie in movies]
+    return {"data": {"totalResults": len(ordered), "items": items}, "links": links}
+
+
+@functools.lru_cache(maxsize=16)
+def _ordered(titles: Titles, order: str) -> list[tuple[int, int]]:
+    """Return the indexes of all titles with what they are ordered by, the first one first."""
+    return sorted((titles.order(order, index), index) for index in titles.ids["metacritic"])
+
+
+def _flattened(value: Any) -> list[Any]:
+    """Return a value as devalue writes it.
+
+    All that it consists of is in one list, its parts name one another by index, and equal texts are
+    in it once.
+    """
+    flat: list[Any] = [["ShallowReactive", 1]]
+    numbers: dict[str, int] = {}
+
+    def add(part: Any) -> int:
+        number = numbers.setdefault(part, len(flat)) if isinstance(part, str) else len(flat)
+        if number < len(flat):
+            return number
+        flat.append(part)
+        if isinstance(part, dict):
+            flat[number] = {key: add(inner) for key, inner in part.items()}
+        elif isinstance(part, list):
+            flat[number] = [add(inner) for inner in part]
+        return number
+
+    add(value)
+    return flat
+
+
+def _components(title: Title, movie: Movie) -> list[dict[str, Any]]:
+    """Return the parts of a page.
+
+    Those of a season are its series' but for the scores, those of an episode its season's.
+    """
+    whole = title.movies["metacritic"]
+    if movie.kind == "episode":
+        season = str(movie.site_id).rpartition("/")[0]
+        movie = next(part for part in title.parts["metacritic"] if part.site_id == season)
+    data: dict[str, dict[str, Any]] = {
+        "product": {"item": _product(whole)},
+        "where-to-watch": {"item": _where_to_watch(whole)},
+        "critic-score-summary": {"item": _critics(movie)},
+        "user-score-summary": {"item": _summary(movie, "metacritic_user", "user-reviews")},
+    }
+    if whole.kind == "series":
+        data["seasons"] = {"items": [_season(season) for season in title.listed["metacritic"]]}
+    else:  # the site recommends the title itself, too
+        related = [_related(one) for one in whole.related]
+        data["related-carousel"] = {"items": [*related, _related(whole)]}
+    return [
+        {"data": part, "links": {}, "meta": {"componentName": name}} for name, part in data.items()
+    ]
+
+
+def _related(title: Movie | RelatedTitle) -> dict[str, Any]:
+    return {"type": "movie", "slug": _slug(title.site_id), "title": title.title}
+
+
+def _listed(movie: Movie) -> dict[str, Any]:
+    """Return what rows of the finder and pages both say of a title."""
+    image = {
+        "bucketType": "catalog",
+        "bucketPath": str(movie.poster_url).removeprefix(_IMAGES),
+        "width": movie.poster_width,
+        "height": movie.poster_height,
+    }
+    return {
+        "id": int(movie.external_ids["metacritic"]),
+        "type": "movie" if movie.kind == "movie" else "show",
+        "title": movie.title,
+        "slug": _slug(movie.site_id),
+        "premiereYear": movie.year,
+        "releaseDate": movie.release_date,
+        "rating": movie.certificate,
+        "image": image if movie.poster_url else None,
+        "genres": [{"id": None, "name": genre} for genre in movie.genres],
+        "description": movie.plot,
+        "duration": movie.runtime_minutes,
+    }
+
+
+def _row(movie: Movie) -> dict[str, Any]:
+    """Return a row of the finder."""
+    critics = _critics(movie)
+    users = movie.score("metacritic_user")
+    shown = {name: critics[name] for name in ("max", "reviewCount", "sentiment", "url")}
+    return {
+        **_listed(movie),
+        "criticScoreSummary": {**shown, "score": critics["score"] or 0},
+        "userScore": {"score": users.value if users else 0},
+    }
+
+
+def _product(movie: Movie) -> dict[str, Any]:
+    """Return what a page says of a title, its people and awards, with the critics' score."""
+    # Of the writers, creators have a word for it.
+    creators = {one.name for one in movie.people("creator")}
+    writers = [
+        _person(one, "created by" if one.name in creators else "screenplay")
+        for one in movie.people("writer")
+    ]
+    return {
+        **_listed(movie),
+        "criticScoreSummary": _critics(movie),
+        "imdbId": movie.imdb_id,
+        "tags": movie.keywords,
+        "tagline": next(iter(movie.taglines), None),
+        "awards": [
+            {"awardEvent": one.event, "wins": one.wins, "nominations": one.nominations}
+            for one in movie.awards
+        ],
+        "seasonCount": movie.season_count,
+        "production": {
+            "cast": [_person(one, one.character) for one in movie.people("cast")],
+            "crew": [*map(_person, movie.people("director")), *writers],
+        },
+    }
+
+
+def _person(credit: Credit, roles: str | None = None) -> dict[str, Any]:
+    return {
+        "name": credit.name,
+        "roles": roles.split(" / ") if roles else [],
+        "roleTypeGroupName": _GROUPS[credit.role],
+        "entertainmentProduct": {"name": credit.name, "url": f"/{credit.person_id}/"},
+    }
+
+
+def _where_to_watch(movie: Movie) -> dict[str, Any]:
+    path = movie.external_ids.get("justwatch")
+    return {
+        "hasOffers": bool(movie.offers),
+        **{
+            name: [_offer(offer) for offer in movie.offers if offer.kind == kind]
+            for name, kind in _OFFERS.items()
+        },
+        "meta": {"fullPath": path, "locale": "en_US"},
+    }
+
+
+def _offer(offer: Offer) -> dict[str, Any]:
+    """Return an offer, whose link leads to a counter first."""
+    target = quote(f"{offer.url}?utm_source=replica", safe="")
+    option = {
+        "qualityType": offer.quality,
+        "optionPrice": offer.price,
+        "optionCurrencyCode": "USD",
+    }
+    return {
+        "providerName": offer.provider,
+        "link": f"https://click.justwatch.com/a?cx=eyJzY2hlbWEi&r={target}&uct_country=us",
+        "options": [option],
+    }
+
+
+def _critics(movie: Movie) -> dict[str, Any]:
+    score = movie.score("metascore")
+    return {
+        **_summary(movie, "metascore", "critic-reviews"),
+        "normalizedScore": score and score.average,
+    }
+
+
+def _summary(movie: Movie, kind: ScoreKind, reviews: str) -> dict[str, Any]:
+    """Return a score with its opinions, and its address; that of a season is at its series'."""
+    score = movie.score(kind)
+    season = f"?season={_last(movie.site_id)}" if movie.series_id else ""
+    return {
+        "max": SCORES[kind].scale,
+        "score": score and score.value,
+        "reviewCount": score.count if score else 0,
+        "positiveCount": score.liked if score else 0,
+        "neutralCount": score.neutral if score else 0,
+        "negativeCount": score.disliked if score else 0,
+        "sentiment": score and score.sentiment,
+        "url": f"/{movie.series_id or movie.site_id}/{reviews}/{season}",
+    }
+
+
+def _season(season: Movie) -> dict[str, Any]:
+    """Return a row of a series' page."""
+    return {
+        "title": season.series_title,
+        "seasonNumber": season.season,
+        "releaseYear": season.year,
+        "criticScoreSummary": _critics(season),
+        "url": f"/{season.site_id}/",
+        "seasonSlug": _last(season.site_id),
+    }
+
+
+def _linked(movie: Movie) -> dict[str, Any]:
+    """Return a page's JSON-LD. It has critics' score, but that of an episode has users'."""
+    is_episode = movie.kind == "episode"
+    score = movie.score("metacritic_user" if is_episode else "metascore")
+    rating = score and {
+        "@type": "AggregateRating",
+        "name": "Metacritic User Score" if is_episode else "Metascore",
+        "bestRating": SCORES[score.kind].scale,
+        "worstRating": 0,
+        "ratingValue": score.value,
+        "ratingCount" if is_episode else "reviewCount": score.count,
+    }
+    return {
+        "@context": "https://schema.org",
+        "@type": _TYPES[movie.kind],
+        "name": movie.title,
+        "datePublished": movie.release_date or str(movie.year),
+        "description": movie.plot or "",
+        "url": movie.url,
+        "aggregateRating": rating,
+        "partOfSeries": {"@type": "TVSeries", "name": movie.series_title} if is_episode else None,
+    }
+
+
+def _slug(site_id: str | None) -> str:
+    return str(site_id).partition("/")[2]
+
+
+def _last(site_id: str | None) -> str:
+    return str(site_id).rpartition("/")[2]

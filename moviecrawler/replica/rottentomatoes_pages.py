@@ -1,0 +1,241 @@
+"""Rotten Tomatoes' pages as the site has served them since 2024, and its browse lists.
+
+Pages have scripts of JSON, a list of details, and JSON-LD.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final
+
+from moviecrawler.replica.markup import page
+
+if TYPE_CHECKING:
+    from moviecrawler.items import Movie, Score, ScoreKind
+    from moviecrawler.replica.collection import Collection
+    from moviecrawler.replica.titles import Title
+
+IN_THEATERS: Final = 56
+"""How many of the most popular films are in theaters."""
+BROWSE_ROWS: Final = 28
+_MILLION: Final = 1_000_000
+_TYPES: Final = {
+    "movie": "Movie",
+    "series": "TvSeries",
+    "season": "TvSeason",
+    "episode": "TvEpisode",
+}
+
+
+def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
+    """Return the page of a title, or of a season or an episode of it."""
+    listed = title.listed["rottentomatoes"] if movie.kind == "series" else []
+    seasons = [
+        {**_scores(season), "season": season, "aired": f"{_day(season):%b %Y}"} for season in listed
+    ]
+    release_label = "Premiere Date"
+    release = _released(movie)
+    if movie.kind == "movie":
+        release_label = f"Release Date ({'Theaters' if movie.release_date else 'Streaming'})"
+        release += ", Wide" if movie.release_date else ""
+    amounts = [amount.value for amount in movie.amounts if amount.kind == "domestic"]
+    return page(
+        "rottentomatoes.html",
+        light=light,
+        title=f"{movie.title} | Rotten Tomatoes",
+        url=movie.url,
+        linked=_linked(movie),
+        scripts=_scripts(movie),
+        movie=movie,
+        seasons=seasons,
+        release_label=release_label,
+        release=release,
+        box_office=[_dollars(amount) for amount in amounts],
+        runtime=_runtime(movie.runtime_minutes),
+    )
+
+
+def browse(collection: Collection, name: str, *, light: bool) -> bytes:
+    """Return the first page of a list.
+
+    Lists are movies_in_theaters, tv_series_browse, or all films by popularity.
+    """
+    rows, info = _browsed(collection, name, 0)
+    url = f"https://www.rottentomatoes.com/browse/{name}"
+    title = f"{name} | Rotten Tomatoes"
+    return page("rottentomatoes_list.html", light=light, title=title, url=url, rows=rows, info=info)
+
+
+def browse_json(collection: Collection, name: str, after: str | None) -> dict[str, Any] | None:
+    """Return what follows a cursor in a list, None without one.
+
+    Raises ValueError for a cursor that is none.
+    """
+    if after is None:
+        return None
+    rows, info = _browsed(collection, name, int(base64.b64decode(after, validate=True)) + 1)
+    return {"grid": {"id": name, "list": rows}, "pageInfo": info}
+
+
+def _browsed(collection: Collection, name: str, first: int) -> tuple[list[Any], dict[str, Any]]:
+    """Return the rows on a page of a list, and its pageInfo."""
+    titles = collection.series if name.startswith("tv_") else collection
+    indexes = list(titles.ids["rottentomatoes"])
+    if name.startswith("movies_in_theaters"):
+        indexes = indexes[:IN_THEATERS]
+    shown = indexes[first : first + BROWSE_ROWS]
+    last = first + len(shown) - 1 if shown else max(len(indexes) - 1, 0)
+    info = {
+        "endCursor": base64.b64encode(str(last).encode()).decode(),
+        "hasNextPage": last + 1 < len(indexes),
+    }
+    return [_row(titles.title(index).movies["rottentomatoes"]) for index in shown], info
+
+
+def _row(movie: Movie) -> dict[str, Any]:
+    """Return a row of a list."""
+    verb = "Opened" if movie.release_date else "Streaming"
+    return {
+        "title": movie.title,
+        "mediaUrl": f"/{movie.site_id}",
+        "type": _TYPES[movie.kind],
+        "releaseDateText": f"{verb} {_released(movie)}",
+        **_scores(movie),
+    }
+
+
+def _scores(movie: Movie) -> dict[str, Any]:
+    """Return what rows show of scores."""
+    return {
+        "criticsScore": {"scorePercent": _percent(movie.score("tomatometer"))},
+        "audienceScore": {"scorePercent": _percent(movie.score("popcornmeter"))},
+    }
+
+
+def _percent(score: Score | None) -> str:
+    return f"{score.value:.0f}%" if score else ""
+
+
+def _day(movie: Movie) -> date:
+    """Return a title's release, the first of the month or the year where that is all."""
+    text = movie.release_date or f"{movie.year}-01"
+    return date.fromisoformat(f"{text}-01"[:10])
+
+
+def _released(movie: Movie) -> str:
+    """Return a title's release as the site writes it: "Nov 01, 2026"."""
+    return f"{_day(movie):%b %d, %Y}"
+
+
+def _scripts(movie: Movie) -> dict[str, Any]:
+    """Return a page's scripts of JSON by their ids."""
+    kind = _TYPES[movie.kind]
+    release = str(movie.year)
+    if movie.kind == "movie":
+        release = f"Released {_released(movie)}"
+    elif movie.kind == "series":
+        release = f"{movie.year}-{movie.end_year or ''}"
+    below_title = [movie.certificate, release] if movie.certificate else [release]
+    critics = _critics(movie, "tomatometer")
+    return {
+        "media-hero-json": {
+            "content": {"mediaType": kind, "title": movie.title, "metadataProps": below_title}
+        },
+        "media-scorecard-json": {
+            "audienceScore": _audience(movie, "popcornmeter_verified", "popcornmeter_all"),
+            "criticsScore": critics,
+            "description": movie.plot,
+            "overlay": {
+                "audienceAll": _audience(movie, "popcornmeter_all"),
+                "audienceVerified": _audience(movie, "popcornmeter_verified"),
+                "criticsAll": critics,
+                "criticsTop": _critics(movie, "tomatometer_top"),
+            },
+            "primaryImageUrl": movie.poster_url,
+        },
+        "curation-json": {
+            "emsId": movie.external_ids["ems"],
+            "rtId": movie.external_ids["rottentomatoes"],
+            "type": kind,
+        },
+    }
+
+
+def _critics(movie: Movie, kind: ScoreKind) -> dict[str, Any]:
+    """Return a score of critics. Before there are reviews it has no key `score`."""
+    score = movie.score(kind)
+    if score is None:
+        return {"certified": False, "title": "Tomatometer"}
+    return {
+        **_opinions(score),
+        "averageRating": f"{score.average:.2f}",
+        "ratingCount": score.count,
+        "reviewCount": score.count,
+        "title": "Tomatometer",
+    }
+
+
+def _audience(movie: Movie, *kinds: ScoreKind) -> dict[str, Any]:
+    """Return the first score of the audience that there is."""
+    score = next(filter(None, map(movie.score, kinds)), None)
+    if score is None:
+        return {"certified": False, "title": "Popcornmeter"}
+    return {
+        **_opinions(score),
+        "averageRating": f"{score.average:.1f}",
+        "bandedRatingCount": f"{(score.count or 0) // 50 * 50:,}+ Ratings",
+        "reviewCount": score.reviews,
+        "title": "Popcornmeter",
+    }
+
+
+def _opinions(score: Score) -> dict[str, Any]:
+    return {
+        "certified": score.certified,
+        "likedCount": score.liked,
+        "notLikedCount": score.disliked,
+        "score": f"{score.value:.0f}",
+        "scorePercent": _percent(score),
+        "sentiment": score.sentiment,
+    }
+
+
+def _dollars(amount: int) -> str:
+    return f"${amount / _MILLION:.1f}M" if amount >= _MILLION else f"${amount / 1000:.1f}K"
+
+
+def _runtime(minutes: int | None) -> list[str]:
+    return [f"{minutes // 60}h {minutes % 60}m".removeprefix("0h ")] if minutes else []
+
+
+def _linked(movie: Movie) -> dict[str, Any]:
+    """Return a page's JSON-LD, in which the site tells films apart that share a title."""
+    name = movie.title
+    if str(movie.site_id).endswith(f"_{movie.year}"):
+        name += f" ({movie.year})"
+    series = {
+        "@type": "TVSeries",
+        "name": movie.series_title,
+        "url": f"https://www.rottentomatoes.com/{movie.series_id}",
+    }
+    score = movie.score("tomatometer")
+    return {
+        "@context": "https://schema.org",
+        "@type": _TYPES[movie.kind].replace("Tv", "TV"),
+        "name": name,
+        "url": movie.url,
+        "numberOfSeasons": movie.season_count,
+        "numberOfEpisodes": movie.episode_count,
+        "partOfSeries": series if movie.series_id else None,
+        "aggregateRating": score
+        and {
+            "@type": "AggregateRating",
+            "name": "Tomatometer",
+            "bestRating": "100",
+            "worstRating": "0",
+            "ratingValue": f"{score.value:.0f}",
+            "ratingCount": score.count,
+            "reviewCount": score.count,
+        },
+    }
