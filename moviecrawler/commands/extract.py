@@ -13,6 +13,8 @@ from moviecrawler.commands.base import BaseCommand, option
 if TYPE_CHECKING:
     import argparse
 
+    from moviecrawler.items import Entry, Page
+
 
 class Command(BaseCommand, ScrapyCommand):
     """Print what would be read from saved pages, one JSON object a line."""
@@ -44,9 +46,33 @@ class Command(BaseCommand, ScrapyCommand):
                 self.exitcode = 1
 
 
+def page_record(page: Page) -> dict[str, Any]:
+    """Return what is printed of a page.
+
+    A title's page has its `item` as it is stored, with the `seasons` that the page lists. A page of
+    a list has its `entries`, with the `rating` and `votes` of each that IMDb shows, its `total` and
+    `next`.
+    """
+    record: dict[str, Any] = {"site": page.site, "kind": page.kind}
+    if page.movie is not None:
+        record |= {"item": page.movie, "seasons": page.seasons}
+    if page.listing is not None:
+        entries = [_entry_record(entry) for entry in page.listing.entries]
+        record |= {"entries": entries, "total": page.listing.total, "next": page.listing.next}
+    return record
+
+
+def _entry_record(entry: Entry) -> dict[str, Any]:
+    from msgspec import to_builtins
+
+    rating = next((score for score in entry.scores if score.kind == "imdb"), None)
+    shown = {"rating": rating.value, "votes": rating.count} if rating else {}
+    return {**to_builtins(entry), **shown}
+
+
 def _record(name: str, url: str | None) -> dict[str, Any]:
     from moviecrawler.errors import ExtractionError
-    from moviecrawler.extract.pages import page_record, read_page
+    from moviecrawler.extract.pages import read_page
 
     try:
         return page_record(read_page(Path(name).read_bytes(), url))

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import dig, imdb, metacritic, rottentomatoes
 from moviecrawler.extract.blocks import block_sign
 from moviecrawler.extract.embedded import decode_json, reader, stated_addresses
-from moviecrawler.fields import SCORE_FACTS
-from moviecrawler.sites import SCOREBOARD_KINDS
 from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moviecrawler.items import Entry, Movie, Page, Role, Score, Site, TitleKind
+    from moviecrawler.items import Page, Site
 
 _PART = r"(?:/season-\d[^/]*|/specials)(?:/episode-[^/]+)?"
 READERS: Final[tuple[tuple[Site, str, Callable[[bytes, str | None], Page]], ...]] = (
@@ -67,117 +64,3 @@ def _addresses_in_json(body: bytes) -> list[str]:
     if isinstance(dig.at(answer, "grid"), dict):
         return ["https://www.rottentomatoes.com/cnapi/browse/"]
     return [address] if (address := dig.text(answer, "links", "self", "href")) else []
-
-
-_NOT_AS_THEY_ARE = frozenset(
-    {
-        "site",
-        "credits",
-        "scores",
-        "offers",
-        "awards",
-        "related",
-        "amounts",
-        "other_titles",
-        "list_name",
-        "list_rank",
-        "list_computed",
-        "source",
-        "unknown_fields",
-        "scraped_at",
-        "fetch",
-    }
-)
-"""Of a movie's fields, those that its record has in another form, and those that no page says."""
-
-
-def page_record(page: Page) -> dict[str, Any]:
-    """Return a page as one JSON object.
-
-    It has the `kind`, then for a movie its `item` and `unknown_fields`, for a list its `entries`,
-    `total` and `next`. A series has its `seasons`, each as an item, of which only what its page
-    says.
-    """
-    record: dict[str, Any] = {"site": page.site, "kind": page.kind}
-    if page.movie is not None:
-        record["item"] = _movie_record(page.movie)
-        record["unknown_fields"] = page.movie.unknown_fields
-    if page.listing is not None:
-        record["entries"] = [_entry_record(entry) for entry in page.listing.entries]
-        record["total"] = page.listing.total
-        record["next"] = page.listing.next
-    if page.seasons:
-        record["seasons"] = [
-            {**_given(_movie_record(season)), "unknown_fields": season.unknown_fields}
-            for season in page.seasons
-        ]
-    return record
-
-
-def _movie_record(movie: Movie) -> dict[str, Any]:
-    def people(role: Role) -> list[str]:
-        return [credit.name or "" for credit in movie.people(role)]
-
-    return {
-        **{
-            field.name: getattr(movie, field.name)
-            for field in fields(movie)
-            if field.name not in _NOT_AS_THEY_ARE
-        },
-        "title_kind": _title_kind(movie),
-        "directors": people("director"),
-        "writers": people("writer"),
-        "creators": people("creator"),
-        "cast": [
-            {"name": c.name, "character": c.character, "id": c.person_id}
-            for c in movie.people("cast")
-        ],
-        "scores": [
-            _score_record(score) for score in movie.scores if score.kind in SCOREBOARD_KINDS
-        ],
-        "finer_scores": [
-            _score_record(score) for score in movie.scores if score.kind not in SCOREBOARD_KINDS
-        ],
-        "offers": [_given(asdict(offer)) for offer in movie.offers],
-        "awards": [asdict(award) for award in movie.awards],
-        "related": [_given(asdict(title)) for title in movie.related],
-        "amounts": [asdict(amount) for amount in movie.amounts],
-    }
-
-
-def _title_kind(movie: Movie) -> TitleKind:
-    """Return which of film, series, episode or game a title is.
-
-    `kind`, and on IMDb `title_type`, say which kind of that it is.
-    """
-    if movie.kind in {"short", "video"} or movie.title_type == "tvSpecial":
-        return "movie"
-    return "series" if movie.kind == "season" else movie.kind
-
-
-def _entry_record(entry: Entry) -> dict[str, Any]:
-    rating = next((score for score in entry.scores if score.kind == "imdb"), None)
-    return {
-        "site_id": entry.site_id,
-        "title": entry.title,
-        "year": entry.year,
-        "title_kind": entry.kind,
-        "rank": entry.rank,
-        "release_date": entry.release_date,
-        "season": entry.season,
-        "episode": entry.episode,
-        "rating": rating.value if rating else None,
-        "votes": rating.count if rating else None,
-        "scores": [_score_record(score) for score in entry.scores],
-    }
-
-
-def _score_record(score: Score) -> dict[str, Any]:
-    facts = {
-        fact: value for fact in SCORE_FACTS if (value := getattr(score, fact)) not in (None, [])
-    }
-    return {"kind": score.kind, "value": score.value, "count": score.count, **facts}
-
-
-def _given(part: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in part.items() if value not in (None, [], {})}

@@ -7,8 +7,11 @@ import json
 import re
 from typing import Any
 
+from msgspec import to_builtins
+
+from moviecrawler.commands.extract import page_record
 from moviecrawler.extract.devalue import unflatten
-from moviecrawler.extract.pages import page_record, read_page
+from moviecrawler.extract.pages import read_page
 from tests.shared import PROJECT
 
 GOLDEN = PROJECT / "tests" / "pages"
@@ -90,21 +93,32 @@ def _edited_components(raw: str, edits: dict[str, Any]) -> list[Any]:
     return flatten({"data": {page: {"components": _edited(data["components"], edits)}}})
 
 
+def read(body: bytes, url: str | None) -> dict[str, Any]:
+    """Return what `scrapy extract` prints of a page, but for what has no value."""
+    record: dict[str, Any] = _stated(to_builtins(page_record(read_page(body, url))))
+    return record
+
+
+def _stated(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {name: _stated(member) for name, member in value.items()}
+        return {name: member for name, member in kept.items() if member not in (None, [], {})}
+    return [_stated(member) for member in value] if isinstance(value, list) else value
+
+
 def facts(body: bytes, url: str | None) -> dict[str, Any]:
     """Return what a page says, by field.
 
-    Of a list it has each score, season or row by its kind or id.
+    Of a list it has the rows of each score, role, season or title.
     """
-    record = page_record(read_page(body, url))
+    record = read(body, url)
     found: dict[str, Any] = {}
     for field, value in {**record, **record.pop("item", {})}.items():
-        rows = value if isinstance(value, list) else []
-        named = {
-            row.get("site_id") or row.get("kind"): row for row in rows if isinstance(row, dict)
-        }
-        if named and None not in named:
-            found |= {f"{field}.{name}": row for name, row in named.items()}
-        elif field != "item" and value != []:
+        rows = value if isinstance(value, list) and isinstance(value[0], dict) else []
+        for row in rows:
+            names = [row[key] for key in ("site_id", "role", "kind") if key in row]
+            found.setdefault(".".join([field, *names[:1]]), []).append(row)
+        if field != "item" and not rows:
             found[field] = value
     return found
 

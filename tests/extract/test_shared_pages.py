@@ -3,17 +3,16 @@
 Of those of today every fact that is known is read, of all others nothing wrong.
 """
 
-import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.blocks import classify
-from moviecrawler.extract.pages import page_record, read_page
+from tests.crawling import scrapy
 from tests.shared import PAGES, is_here
 
 pytestmark = pytest.mark.shared("pages")
@@ -25,17 +24,13 @@ def _files() -> list[str]:
 
 
 @pytest.mark.promise("The pages that the sites serve now are read with every fact that they state.")
-def test_every_fact_of_todays_pages_is_read_and_nothing_wrong_of_any_other() -> None:
-    records = io.StringIO()
-    for file in _files():
-        try:
-            record = page_record(read_page((PAGES / file).read_bytes()))
-        except ExtractionError as error:
-            record = {"error": str(error)}
-        records.write(json.dumps({"file": file, **record}) + "\n")
+def test_every_fact_of_todays_pages_is_read_and_nothing_wrong_of_any_other(
+    tmp_path: Path,
+) -> None:
+    read = scrapy("extract", *(str(PAGES / file) for file in _files()), data=tmp_path)
     compared = subprocess.run(
         [sys.executable, PAGES / "compare.py", "--live", "-v"],
-        input=records.getvalue(),
+        input=read.output,
         capture_output=True,
         text=True,
         check=False,
