@@ -84,6 +84,11 @@ class Command(BaseCommand, ScrapyCommand):
             help="default: table",
         ),
         option("--limit", type=whole_number, metavar="N", help="print the first N rows only"),
+        option(
+            "--export",
+            action="store_true",
+            help="print nothing, and write the CSV files in DATA_DIR, as the end of a crawl does",
+        ),
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
@@ -92,6 +97,9 @@ class Command(BaseCommand, ScrapyCommand):
             f"crawl first, such as with: scrapy crawl {_CRAWLS.get(opts.kind, 'imdb -a list=top')}"
         )
         try:
+            if opts.export:
+                _export_files(Path(self.settings.get("DATA_DIR", "data")))
+                return
             with _opened(self.settings, opts.kind, opts.limit) as (rows, source):
                 first = list(islice(rows, 1))
                 if not first:
@@ -110,6 +118,22 @@ class Command(BaseCommand, ScrapyCommand):
                     f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
                 )
             self.fail(f"there is no {error.filename} yet; {crawl_first}")
+
+
+def _export_files(folder: Path) -> None:
+    """Write the CSV files of the embedded database. Raises FileNotFoundError when it is missing."""
+    import sqlite3
+
+    from moviecrawler.database.embedded import open_embedded, read_embedded
+    from moviecrawler.errors import OutputError
+    from moviecrawler.pipelines.csv_export import export
+
+    read_embedded(folder).close()
+    with closing(open_embedded(folder)) as writing:
+        try:
+            export(writing, folder)
+        except (OSError, sqlite3.DatabaseError) as error:
+            raise OutputError(f"the CSV files in {folder} can't be replaced: {error}") from error
 
 
 @contextmanager

@@ -11,6 +11,8 @@ import csv
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from filelock import FileLock
+
 from moviecrawler.database.embedded import transaction
 from moviecrawler.options import read_package_file
 from moviecrawler.pipelines.files import replacing
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 500
 """Rows that are written before the time is checked again."""
+_LOCK_TIMEOUT_SECONDS = 600.0
+"""Seconds to wait for another process's export."""
 _CHART_ORDER = "site, list_name IS NULL, list_name, list_rank IS NULL, list_rank, id"
 """The order of the list that led to a title; `movies` has an index on it."""
 _FORMULA = "=+@\t\r\n＝＋－＠-"  # noqa: RUF001 - spreadsheets run full-width forms too
@@ -105,16 +109,33 @@ FILES: dict[str, tuple[str, str, str]] = {
 `movies.csv` comes last."""
 
 
-class OutOfTimeError(Exception):
-    """An export took too long. Nothing is lost: the next export writes everything."""
+def is_outdated(connection: sqlite3.Connection, folder: Path) -> bool:
+    """Return whether the CSV files of a folder lack what its database has."""
+    ((written, exported),) = connection.execute("SELECT written, exported FROM state")
+    if written == 0:
+        return False
+    return bool(written != exported) or not all((folder / name).is_file() for name in FILES)
 
 
-def export(connection: sqlite3.Connection, folder: Path, check_time: Callable[[], None]) -> None:
-    """Replace the CSV files of a folder.
+def export(
+    connection: sqlite3.Connection, folder: Path, is_late: Callable[[], bool] = lambda: False
+) -> None:
+    """Replace the CSV files of a folder if they are outdated.
 
-    The caller makes sure that no other process does so meanwhile. `check_time` is called between
-    batches and may raise OutOfTimeError. Raises that, OSError or sqlite3.OperationalError.
+    One process does so at a time. `is_late` is asked while waiting for another one, and between
+    batches. Raises TimeoutError when it is late, and then the files are as before; OSError or
+    sqlite3.DatabaseError.
     """
+    lock = FileLock(folder / "export.lock", timeout=_LOCK_TIMEOUT_SECONDS)
+    with lock.acquire(cancel_check=is_late):
+        # Another process may have exported our rows while we waited.
+        if is_outdated(connection, folder):
+            _replace_files(connection, folder, is_late)
+
+
+def _replace_files(
+    connection: sqlite3.Connection, folder: Path, is_late: Callable[[], bool]
+) -> None:
     with ExitStack() as stack:
         # One transaction, so that all files show the same moment. Rows that are written from here
         # on are exported next time.
@@ -128,7 +149,8 @@ def export(connection: sqlite3.Connection, folder: Path, check_time: Callable[[]
             rows = connection.execute(_select(connection, table, columns, order))
             while part := rows.fetchmany(_BATCH_ROWS):
                 file.writerows(part)
-                check_time()
+                if is_late():
+                    raise TimeoutError
         metadata = stack.enter_context(replacing(folder / "metadata.json"))
         metadata.write(read_package_file(__package__, "metadata.json"))
     connection.execute("UPDATE state SET exported = ? WHERE exported < ?", (written, written))

@@ -1,9 +1,8 @@
 """Stores movies and misses in the embedded database `DATA_DIR/movies.sqlite3`.
 
 Any number of processes may write it together; `database/sql/embedded.sql` describes its tables. The
-CSV files are exported soon after the first batch, now and then, and at the end; the table
-`scoreboard` is made at the end. A run that finds either out of date, because an earlier one was
-killed, updates it.
+CSV files and the table `scoreboard` are made from it when the crawl ends. A run that finds either
+out of date, because an earlier one was killed, updates it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from moviecrawler.catalogue.merging import merged
 from moviecrawler.catalogue.scoreboard import make_scoreboard, titles_in
@@ -33,7 +31,7 @@ from moviecrawler.database.embedded import (
 from moviecrawler.errors import OutputError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.csv_export import FILES, OutOfTimeError, export
+from moviecrawler.pipelines.csv_export import export, is_outdated
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.pipelines.store import Limits, Store, time_of
 from moviecrawler.sites import SCORES
@@ -129,17 +127,8 @@ _READ_SINCE = (
     " WHERE site = ? AND site_id = ? AND source <> 'list' AND scraped_at > ? AND scraped_at <= ?"
 )
 
-_EXPORT_TIMEOUT_SECONDS = 600.0
-"""Seconds to wait for another process's export when the spider closes."""
 _HURRIED_EXPORT_SECONDS = 5.0
-"""Seconds that waiting, and then exporting, may take after SIGTERM or Ctrl-C."""
-_MIN_EXPORT_INTERVAL_SECONDS = 10.0
-"""Seconds from one export to the next, at least: an export writes all rows anew, and who wants them
-at once has the database."""
-_RETRY_EXPORT_SECONDS = 60.0
-"""Seconds to wait after an export that failed."""
-_EXPORT_SHARE = 50
-"""Exports take at most one part in so many of the time."""
+"""Seconds that waiting for another process and exporting may take after SIGTERM or Ctrl-C."""
 MOST_TITLES_AT_THE_END = 50_000
 """Rows of `movies` above which only `scrapy scoreboard` makes the scoreboard, as it takes
 minutes."""
@@ -176,8 +165,6 @@ class SqliteStore(Store):
         self._with_csv = with_csv
         self._open: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None  # which one it has opened
-        self._next_export = time.monotonic()
-        self._export_error = ""  # why the CSV files could not be replaced
 
     def open(self) -> None:
         """Open `movies.sqlite3`, and create it when it is missing."""
@@ -185,10 +172,7 @@ class SqliteStore(Store):
         self._file = _identity(self._folder / FILE)
 
     def write(self, records: Sequence[Record]) -> None:
-        """Store the records in one transaction; then export the CSV files when that is due.
-
-        Nothing is exported while the spider is closing.
-        """
+        """Store the records in one transaction."""
         connection = self._connection
         try:
             with transaction(connection, "IMMEDIATE"):
@@ -209,12 +193,6 @@ class SqliteStore(Store):
             raise RejectedError(str(error)) from error
         except sqlite3.DatabaseError as error:
             raise TransientStoreError(str(error)) from error
-        if (
-            self._with_csv
-            and not (self.closing or self.hurried)
-            and time.monotonic() >= self._next_export
-        ):
-            self._export(0)
 
     def close(self) -> None:
         """Update the scoreboard and the files, and close the database.
@@ -226,28 +204,20 @@ class SqliteStore(Store):
             return
         try:
             self._make_scoreboard()
-            if self._export_pending():
-                self._export(_HURRIED_EXPORT_SECONDS if self.hurried else _EXPORT_TIMEOUT_SECONDS)
-            is_pending = self._export_pending()
+            failure = self._export() if self._with_csv else ""
             if _identity(self._folder / FILE) != self._file:
-                is_in_files = self._with_csv and not is_pending
+                has_files = self._with_csv and not is_outdated(self._open, self._folder)
                 rescue = "copy the CSV files, which have it until the next crawl replaces them"
                 raise OutputError(
                     f"{self._folder / FILE} was deleted or replaced during the crawl, and lacks"
-                    f" what was stored; {rescue if is_in_files else 'crawl it again'}"
+                    f" what was stored; {rescue if has_files else 'crawl it again'}"
                 )
-            if not is_pending:
-                return
-            if self._export_error:
+            if failure:
                 raise OutputError(
                     f"the CSV files in {self._folder} are as old as before,"
-                    f" as they could not be replaced ({self._export_error});"
-                    f" {FILE} has all rows, and the next crawl writes the files first"
+                    f" as they could not be replaced ({failure}); {FILE} has all rows,"
+                    " and the next crawl, or scrapy scoreboard --export, writes the files"
                 )
-            logger.warning(
-                "The CSV files in %s lack what is new; the next crawl writes them first",
-                self._folder,
-            )
         finally:
             self._open.close()
             self._open = None
@@ -353,59 +323,27 @@ class SqliteStore(Store):
                 "The scoreboard of %s is as old as before: %s", self._folder / FILE, error
             )
 
-    def _export_pending(self) -> bool:
-        written, exported = self._connection.execute(
-            "SELECT written, exported FROM state"
-        ).fetchone()
-        if written == 0 or not self._with_csv:
-            return False
-        return bool(written != exported) or not all(
-            (self._folder / name).is_file() for name in FILES
-        )
+    def _export(self) -> str:
+        """Replace the CSV files; return why that failed, if it did.
 
-    def _export(self, longest_wait: float) -> None:
-        """Replace the CSV files.
-
-        Nothing is done while another process does so for longer than `longest_wait` seconds.
+        What takes too long after SIGTERM or Ctrl-C is no failure, but left to the next crawl.
         """
         began = time.monotonic()
-        least_pause = _MIN_EXPORT_INTERVAL_SECONDS
+
+        def is_late() -> bool:
+            return self.hurried and time.monotonic() - began > _HURRIED_EXPORT_SECONDS
+
         try:
-            with FileLock(self._folder / "export.lock", timeout=longest_wait):
-                # Another process may have exported our rows while we waited.
-                if self._export_pending():
-                    began = time.monotonic()
-                    export(
-                        self._connection,
-                        self._folder,
-                        lambda: self._check_time(began, longest_wait),
-                    )
-                    self._export_error = ""
-        except Timeout:
-            logger.debug("Another process is exporting the CSV files")
-        except OutOfTimeError:
-            logger.debug("An export was broken off, as the spider is closing")
-        except Exception as error:  # noqa: BLE001
-            # Every row is stored, so no item is to blame; the next export writes it.
-            self._export_error = str(error)
+            export(self._connection, self._folder, is_late)
+        except TimeoutError:
             logger.warning(
-                "The CSV files in %s could not be replaced, and are as old as before: %s",
+                "The CSV files in %s lack what is new, as there was no time to write them; the next"
+                " crawl, or scrapy scoreboard --export, writes them",
                 self._folder,
-                error,
             )
-            least_pause = _RETRY_EXPORT_SECONDS
-        ended = time.monotonic()
-        self._next_export = ended + max(least_pause, _EXPORT_SHARE * (ended - began))
-
-    def _check_time(self, began: float, longest_wait: float) -> None:
-        """Raise OutOfTimeError when an export takes too long.
-
-        After SIGTERM or Ctrl-C it may take a few seconds; while the spider closes, it must not keep
-        batches waiting.
-        """
-        keeps_batches = self.closing and not longest_wait
-        if keeps_batches or (self.hurried and time.monotonic() - began > _HURRIED_EXPORT_SECONDS):
-            raise OutOfTimeError
+        except (OSError, sqlite3.DatabaseError) as error:
+            return str(error)
+        return ""
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -94,9 +94,6 @@ class Store(ABC):
     hurried = False
     """Whether SIGTERM or Ctrl-C is ending this process; the store then leaves work to the next
     run."""
-    closing = False
-    """Whether the spider is closing: `write` then only makes its batch durable, and `close` does
-    all else."""
     remark = ""
     """A sentence for the summary of the crawl, set by `close`."""
 

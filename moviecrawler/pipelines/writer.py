@@ -121,7 +121,6 @@ class StoreWriter:
         if not self.closing:
             self._deadline = time.monotonic() + self._limits.close_seconds
             self._closing.set()
-            self._store.closing = True
         self.hurry()
 
     def finish(self) -> None:

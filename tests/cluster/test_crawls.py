@@ -11,6 +11,7 @@ import pytest
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST, change, counts, reset
+from tests.pipelines.stored import sqlite_movies
 from tests.services.nodes import Cluster, Node, cluster, name_of, project_egg
 from tests.services.postgres import execute, new_database, postgres_movies
 from tests.services.redis import RedisServer
@@ -84,10 +85,9 @@ def nodes(cluster_of_ours: Cluster, replica: ReplicaProcess) -> list[Node]:
 
 
 def times(data: Path, titles: list[str]) -> dict[str, int]:
-    """Return how often each of these titles stands in movies.csv."""
-    path = data / "movies.csv"
-    found = list(read_movies(path)) if path.exists() else []
-    return dict(Counter(str(movie.site_id) for movie in found if movie.site_id in titles))
+    """Return how often each of these titles is stored so far."""
+    found = [str(movie.site_id) for movie in sqlite_movies(data)]
+    return dict(Counter(site_id for site_id in found if site_id in titles))
 
 
 @pytest.mark.promise(

@@ -194,7 +194,7 @@ def test_a_replay_that_was_killed_goes_on(crawled: Crawled, tmp_path: Path) -> N
             path.with_stem(f"{path.stem}-{number}").write_bytes(path.read_bytes())
     command = ["replay", "--site", "imdb", str(tmp_path)]
     process = start(command, env=environment(tmp_path, None), cwd=tmp_path)
-    wait_for(lambda: (tmp_path / "movies.sqlite3").exists() and sqlite_movies(tmp_path))
+    wait_for(lambda: sqlite_movies(tmp_path))
     process.kill()
     process.wait()
     ended = crawled.run(*command, data=tmp_path)

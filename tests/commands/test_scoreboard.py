@@ -12,7 +12,8 @@ import pytest
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
-from tests.pipelines.runs import make_movie, running
+from tests.pipelines.runs import make_movie, record_of, running
+from tests.tables import read_movies
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,24 @@ def test_parquet_has_each_row_with_its_type(folder: Path) -> None:
             f" FROM '{folder}/scoreboard.parquet'"
         )
         assert connection.execute(query).fetchone() == (2000, True, 7.5)
+
+
+def test_the_csv_files_of_a_crawl_that_was_killed_are_written_on_demand(tmp_path: Path) -> None:
+    ended = crawling.scrapy("scoreboard", "--export", data=tmp_path)
+    assert (ended.code, ended.output) == (1, "")
+    assert "there is no" in ended.log
+    store = SqliteStore(tmp_path)
+    store.open()
+    store.write([record_of(make_movie(1))])
+    store._connection.close()
+    ended = crawling.scrapy("scoreboard", "--export", data=tmp_path)
+    assert (ended.code, ended.output) == (0, "")
+    assert [movie.site_id for movie in read_movies(tmp_path / "movies.csv")] == ["tt0000001"]
+    (tmp_path / "people.csv").unlink()
+    (tmp_path / "people.csv").mkdir()
+    ended = crawling.scrapy("scoreboard", "--export", data=tmp_path)
+    assert ended.code == 1
+    assert f"the CSV files in {tmp_path} can't be replaced" in ended.log
 
 
 def test_scrapys_own_feeds_have_whole_items(replica: ReplicaProcess, tmp_path: Path) -> None:

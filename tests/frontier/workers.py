@@ -26,8 +26,8 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.accounts import check_queue, check_summary
 from tests.crawling import FAST
 from tests.crawling import environment as crawl_environment
+from tests.pipelines.stored import sqlite_movies
 from tests.processes import Process, start
-from tests.tables import read_movies
 
 QUICK = {
     **FAST,
@@ -212,9 +212,8 @@ class Workers:
 
     @property
     def movies(self) -> list[Movie]:
-        """What they stored."""
-        path = self.data / "movies.csv"
-        return list(read_movies(path)) if path.exists() else []
+        """What they have stored so far."""
+        return sqlite_movies(self.data)
 
 
 WorkersOf = Callable[..., Workers]

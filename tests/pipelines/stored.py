@@ -1,7 +1,8 @@
 """A store of each kind, for tests of what must be the same in all of them."""
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -35,10 +36,14 @@ def opened(store: S) -> Iterator[S]:
 
 
 def sqlite_movies(folder: Path) -> list[Movie]:
-    """Return the movies of an embedded database."""
-    with closing(read_embedded(folder)) as connection:
+    """Return the movies of an embedded database; none while it is not there, or being made."""
+    with (
+        suppress(FileNotFoundError, sqlite3.OperationalError),
+        closing(read_embedded(folder)) as connection,
+    ):
         found = connection.execute("SELECT item FROM items ORDER BY id")
         return [msgspec.json.decode(item, type=Movie) for (item,) in found]
+    return []
 
 
 def board_of(folder: Path, kind: TitleKind | None = None) -> list[ScoreboardRow]:

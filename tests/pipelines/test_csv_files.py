@@ -5,9 +5,7 @@ They are about what stands in the files, whoever writes them, whenever one is ki
 
 import csv
 import sqlite3
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -20,7 +18,7 @@ from moviecrawler.database.embedded import open_embedded
 from moviecrawler.errors import ConfigurationError, OutputError
 from moviecrawler.extensions.summary import _stores
 from moviecrawler.items import Credit, Movie
-from moviecrawler.pipelines.csv_export import export
+from moviecrawler.pipelines.csv_export import export, is_outdated
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Record
@@ -147,7 +145,7 @@ def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) ->
     assert [row["site_id"][-1] for row in rows(tmp_path / "movies.csv")] == list("721398")
 
 
-def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:
+def test_files_are_written_when_the_crawl_ends(tmp_path: Path) -> None:
     with opened(SqliteStore(tmp_path)) as store:
         store.write(
             [
@@ -155,43 +153,30 @@ def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:
                 record_of(make_miss(2, outcome="failed", reason="HTTP status 500")),
             ]
         )
-        assert len(rows(tmp_path / "movies.csv")) == 1
-        (missed,) = rows(tmp_path / "misses.csv")
-        assert (missed["site_id"], missed["outcome"], missed["reason"]) == (
-            "tt0000002",
-            "failed",
-            "HTTP status 500",
-        )
         for age in (9000, 0):
             store.write([record_of(make_movie(3, age))])
         assert store._connection.execute("SELECT count(*) FROM score_history").fetchone() == (2,)
+        assert not list(tmp_path.glob("*.csv"))
     assert len(rows(tmp_path / "movies.csv")) == 2
-
-
-async def test_a_long_export_keeps_no_title_from_being_durable_when_the_spider_closes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    began = threading.Event()
-
-    def slowly(_: object, __: Path, check_time: Callable[[], None]) -> None:
-        for _ in range(0 if began.is_set() else 1000):  # 20 s, but for the last
-            began.set()
-            time.sleep(0.02)
-            check_time()
-
-    monkeypatch.setattr("moviecrawler.pipelines.sqlite.export", slowly)
-    async with running(SqliteStore(tmp_path), tmp_path, close_seconds=10) as run:
-        await run.pipeline.process_item(make_movie(1))
-        await until(began.is_set)
-        await run.pipeline.process_item(make_movie(2))
-    assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "durable"}
+    (missed,) = rows(tmp_path / "misses.csv")
+    assert (missed["site_id"], missed["outcome"], missed["reason"]) == (
+        "tt0000002",
+        "failed",
+        "HTTP status 500",
+    )
 
 
 def test_what_is_written_during_an_export_is_left_for_the_next(tmp_path: Path) -> None:
     crawl(SqliteStore(tmp_path), tmp_path, make_movie(1))
+    (tmp_path / "movies.csv").unlink()
     with closing(open_embedded(tmp_path)) as one, closing(open_embedded(tmp_path)) as other:
-        export(one, tmp_path, lambda: other.execute("UPDATE state SET written = 99").close())
-        assert one.execute("SELECT exported < written FROM state").fetchone() == (1,)
+
+        def write() -> bool:
+            other.execute("UPDATE state SET written = 99")
+            return False
+
+        export(one, tmp_path, write)
+        assert is_outdated(one, tmp_path)
 
 
 def test_a_file_that_was_removed_is_exported_again(tmp_path: Path) -> None:
@@ -286,13 +271,13 @@ def test_a_process_that_is_told_to_end_leaves_a_long_export_to_the_next(
     assert len(titles(tmp_path)) == 1
     assert len(board_of(tmp_path)) == 1300
     assert not list(tmp_path.glob("*.draft"))
-    assert "lack what is new; the next crawl writes them first" in caplog.text
+    assert "lack what is new, as there was no time to write them" in caplog.text
     written(tmp_path, make_movie(0))
     assert len(titles(tmp_path)) == 1300
 
 
 def test_files_that_can_not_be_replaced_are_told_and_replaced_by_the_next_crawl(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     too_many = OSError(24, "Too many open files")
     monkeypatch.setattr("moviecrawler.pipelines.csv_export.replacing", Mock(side_effect=too_many))
@@ -300,7 +285,6 @@ def test_files_that_can_not_be_replaced_are_told_and_replaced_by_the_next_crawl(
     store.open()
     for number in range(3):
         store.write([record_of(make_movie(number))])
-    assert caplog.text.count("could not be replaced") == 1  # it is not tried with each batch
     with pytest.raises(OutputError, match="as old as before, as they could not be replaced"):
         store.close()
     assert len(board_of(tmp_path)) == 3

@@ -6,8 +6,6 @@ What counts is what was stored and what was sent.
 import os
 import re
 import signal
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ import pytest
 from moviecrawler.items import Movie, Site
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts, crawl, environment, reset
+from tests.pipelines.stored import sqlite_movies
 from tests.processes import ForkedCommand
 from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS, TITLES
 from tests.waiting import wait_for
@@ -200,10 +199,7 @@ def test_kill_in_the_middle_loses_nothing_that_was_stored(
     )
 
     def stored() -> list[str]:
-        if not (tmp_path / "movies.csv").exists():  # nor all of the database's tables
-            return []
-        with closing(sqlite3.connect(tmp_path / "movies.sqlite3")) as database:
-            return [site_id for (site_id,) in database.execute("SELECT site_id FROM movies")]
+        return [str(movie.site_id) for movie in sqlite_movies(tmp_path)]
 
     wait_for(lambda: running.poll() is not None or len(stored()) >= 4)
     assert running.poll() is None
