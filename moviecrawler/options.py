@@ -174,13 +174,8 @@ class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     store_unreachable: Literal["fail", "wait"] = "fail"
     """What happens when a store can't be reached at the start: `fail` crawls nothing; `wait`
     begins, holds the crawl back when the store's buffer is full, and spools what is left."""
-    store_batch_items: Annotated[int, Meta(ge=1, le=999_999_999)] | None = None
-    """Items in one write; empty means what suits the store."""
     store_batch_seconds: Annotated[float, Meta(ge=0.001, le=1_000_000)] | None = None
     """Seconds that an item waits for its batch to fill; empty means what suits the store."""
-    store_close_seconds: Annotated[float, Meta(ge=0.001, le=86_400)] | None = None
-    """Seconds that a store may take for what is left when the spider closes; the rest is
-    spooled."""
 
 
 class CatalogueOptions(
@@ -313,9 +308,7 @@ JOB_SETTINGS = (
     "CSV_ENABLED",
     "FRESHNESS_MARGIN",
     "STORE_UNREACHABLE",
-    "STORE_BATCH_ITEMS",
     "STORE_BATCH_SECONDS",
-    "STORE_CLOSE_SECONDS",
     "CATALOGUE_LEASE",
     "CATALOGUE_IDLE",
     "FRONTIER_RUN",

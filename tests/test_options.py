@@ -57,8 +57,7 @@ WRONG: dict[str, list[object]] = {
     "IMDB_DATASETS_URL": ["https://mirror.example/#top"],
     "RETRY_BACKOFF": ["soon", -1],
     "STORE_UNREACHABLE": ["ignore"],
-    "STORE_BATCH_ITEMS": ["0"],
-    "STORE_CLOSE_SECONDS": ["nan"],
+    "STORE_BATCH_SECONDS": ["0", "nan"],
     "FRESHNESS_MARGIN": ["-1", "1e300"],
     "CATALOGUE_BATCH": ["0"],
     "CATALOGUE_LEASE": ["soon"],
@@ -190,16 +189,10 @@ def test_settings_come_from_the_environment_and_the_command_line_as_text() -> No
 
 
 def test_limits_of_a_store_hold_unless_settings_say_otherwise() -> None:
-    limits = Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "7"}), Limits(batch_seconds=60.0))
-    assert (limits.batch_items, limits.batch_seconds, limits.buffer_items) == (
-        7,
-        60.0,
-        Limits().buffer_items,
-    )
-    # A batch could never fill that is larger than the buffer.
-    assert (
-        Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "9000"}), Limits()).buffer_items == 9000
-    )
+    default = Limits(batch_items=7, batch_seconds=60.0)
+    assert Limits.from_settings(Settings({"STORE_BATCH_SECONDS": ""}), default) == default
+    limits = Limits.from_settings(Settings({"STORE_BATCH_SECONDS": "0.5"}), default)
+    assert (limits.batch_items, limits.batch_seconds) == (7, 0.5)
 
 
 @pytest.mark.parametrize("pipeline", [PostgresPipeline, MongoPipeline, S3Pipeline])

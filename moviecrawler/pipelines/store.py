@@ -32,22 +32,13 @@ class Limits:
     buffer_bytes: int = 16 * 1024 * 1024
     """A larger item is buffered alone."""
     close_seconds: float = 30.0
+    """Time that the store has for what is left when the spider closes; the rest is spooled."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default: Limits) -> Limits:
-        """Return `default` with the values of the settings that are set.
-
-        These are STORE_BATCH_ITEMS, STORE_BATCH_SECONDS and STORE_CLOSE_SECONDS.
-        """
-        options = StoreOptions.read(settings)
-        items = options.store_batch_items or default.batch_items
-        return replace(
-            default,
-            batch_items=items,
-            batch_seconds=options.store_batch_seconds or default.batch_seconds,
-            buffer_items=max(items, default.buffer_items),  # else a batch could never fill
-            close_seconds=options.store_close_seconds or default.close_seconds,
-        )
+        """Return `default` with the value of STORE_BATCH_SECONDS, if that is set."""
+        seconds = StoreOptions.read(settings).store_batch_seconds
+        return replace(default, batch_seconds=seconds or default.batch_seconds)
 
     def is_full(self, items: int, size: int) -> bool:
         """Return whether a batch of so many items and bytes is written without waiting for more."""

@@ -9,6 +9,7 @@ import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts, scrapy
+from tests.pipelines.limited import IMPATIENT
 
 
 @pytest.mark.promise(
@@ -70,7 +71,7 @@ def test_store_that_may_be_waited_for_loses_nothing(
         "FRONTIER_PATIENCE": "1",
         "DATABASE_URL": "postgresql://me:s3cret@127.0.0.1:1/movies",
     }
-    given = ("imdb", "-a", "limit=10", "-s", "STORE_CLOSE_SECONDS=0.5")
+    given = ("imdb", "-a", "limit=10", "-s", f"ITEM_PIPELINES={IMPATIENT}")
     finished = scrapy("crawl", *given, data=tmp_path, replica=replica, **settings)
     assert finished.code == 1
     assert len(finished.movies) == 10

@@ -28,6 +28,7 @@ from tests.catalogue.crawls import Due
 from tests.crawling import FAST, Finished, change, counts, crawl, crawl_command, environment, scrapy
 from tests.datasets.rows import put
 from tests.middlewares.sites import Site, Told
+from tests.pipelines.limited import IMPATIENT
 from tests.processes import Process, start
 from tests.services.redis import RedisServer
 from tests.services.replica import COLLECTION, IDS
@@ -264,7 +265,7 @@ def with_a_locked_database(stage: Stage) -> Finished:
     with closing(sqlite3.connect(stage.data / "movies.sqlite3", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         return stage.crawl(
-            ids(2), STORE_CLOSE_SECONDS="0.5", FRONTIER_PATIENCE="0.5", FRESHNESS_MARGIN="0"
+            ids(2), ITEM_PIPELINES=IMPATIENT, FRONTIER_PATIENCE="0.5", FRESHNESS_MARGIN="0"
         )
 
 
@@ -774,7 +775,7 @@ ENDS: dict[str, Ending] = {
             ids(2),
             DATABASE_URL="postgresql://127.0.0.1:1/films",
             STORE_UNREACHABLE="wait",
-            STORE_CLOSE_SECONDS="0.5",
+            ITEM_PIPELINES=IMPATIENT,
             FRONTIER_PATIENCE="0.5",
         ),
         code=1,

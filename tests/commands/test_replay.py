@@ -21,6 +21,7 @@ from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SITES
 from tests.crawling import Finished, change, counts, crawl_command, environment, scrapy
+from tests.pipelines.limited import BATCH_ITEMS, IMPATIENT, SMALL_FILES
 from tests.pipelines.stored import sqlite_movies
 from tests.processes import start
 from tests.services.mongo import documents
@@ -31,7 +32,6 @@ from tests.waiting import wait_for
 TABLES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
 TITLES = 20
 LIMIT = 6
-BATCH = 5
 CRAWLS = {
     "imdb": ("list=top", "ids=tt9999999"),
     "metacritic": ("list=sitemap", f"limit={LIMIT}"),
@@ -86,7 +86,7 @@ def crawled(
         crawled = Crawled(replica, own_s3.url, name, f"{mongo_server}/{name}", data)
         s3_client(own_s3.url).create_bucket(Bucket=name)
         for spider, arguments in CRAWLS.items():
-            command = crawl_command(spider, *arguments, STORE_BATCH_ITEMS=str(BATCH))
+            command = crawl_command(spider, *arguments, ITEM_PIPELINES=SMALL_FILES)
             ended = crawled.run(
                 *command, data=data, S3_BUCKET=crawled.bucket, MONGO_URL=crawled.mongo
             )
@@ -177,7 +177,7 @@ def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) 
     assert ended.code == 3
     assert ended.stat("frontier/run/open") == len(files) - 1
     read = ended.stat("titles/asked")
-    assert 0 < read <= BATCH
+    assert 0 < read <= BATCH_ITEMS
     # One of another site is none of it.
     assert crawled.run("replay", "--site", "metacritic", str(tmp_path), data=tmp_path).code == 0
     ended = crawled.run(*command, data=tmp_path)
@@ -237,7 +237,8 @@ def test_a_file_whose_items_were_not_stored_is_read_again(crawled: Crawled, tmp_
     assert crawled.run(*command, *ONE_FILE, data=tmp_path).code == 3
     with closing(sqlite3.connect(tmp_path / "movies.sqlite3", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        ended = crawled.run(*command, data=tmp_path, STORE_CLOSE_SECONDS="1", FRONTIER_PATIENCE="1")
+        options = ("-s", f"ITEM_PIPELINES={IMPATIENT}")
+        ended = crawled.run(*command, *options, data=tmp_path, FRONTIER_PATIENCE="1")
     assert ended.code == 1
     assert ended.stat("store/sqlite/spooled") > 0
     assert ended.stat("frontier/run/open") > 0
@@ -334,7 +335,9 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(
     assert ended.stat("downloader/request_count") == 0
 
 
-@pytest.mark.parametrize("wrong", [{"STORE_BATCH_ITEMS": "0"}, {"REDIS_URL": "nonsense"}], ids=str)
+@pytest.mark.parametrize(
+    "wrong", [{"STORE_BATCH_SECONDS": "0"}, {"REDIS_URL": "nonsense"}], ids=str
+)
 def test_wrong_setting_ends_a_replay_before_it_reads_anything(
     crawled: Crawled, tmp_path: Path, wrong: dict[str, str]
 ) -> None:
@@ -352,10 +355,11 @@ def test_wrong_setting_ends_a_replay_before_it_reads_anything(
 def test_a_crawl_that_is_killed_while_it_archives_leaves_only_whole_files(
     crawled: Crawled, tmp_path: Path
 ) -> None:
-    settings = {"S3_BUCKET": crawled.bucket, "S3_PREFIX": "killed", "STORE_BATCH_ITEMS": "3"}
+    settings = {"S3_BUCKET": crawled.bucket, "S3_PREFIX": "killed"}
     env = environment(tmp_path, crawled.replica, **crawled.services, **settings)
     change(crawled.replica, latency=200)
-    process = start(["crawl", "imdb", "-s", "CONCURRENT_REQUESTS=3"], env=env, cwd=tmp_path)
+    options = ("-s", "CONCURRENT_REQUESTS=3", "-s", f"ITEM_PIPELINES={SMALL_FILES}")
+    process = start(["crawl", "imdb", *options], env=env, cwd=tmp_path)
     wait_for(lambda: objects(crawled.endpoint, crawled.bucket, "killed/raw/"))
     process.kill()
     assert process.wait() == -signal.SIGKILL

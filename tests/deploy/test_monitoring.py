@@ -16,6 +16,7 @@ from moviecrawler.figures import FIGURES
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, crawl
 from tests.extensions.test_coverage import IDENTITY, RATING
+from tests.pipelines.limited import IMPATIENT
 from tests.services.nodes import Node, cluster, free_port, project_egg
 from tests.services.redis import RedisServer
 from tests.services.replica import IDS
@@ -47,7 +48,7 @@ OF_NODES = {
 AWAY = {
     "STORE_UNREACHABLE": "wait",
     "DATABASE_URL": "postgresql://127.0.0.1:1/x",
-    "STORE_CLOSE_SECONDS": "0.5",
+    "ITEM_PIPELINES": IMPATIENT,
     "FRONTIER_PATIENCE": "2",
 }
 

@@ -27,9 +27,11 @@ from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import store_opened
 from tests.crawling import FAST, change, counts, environment
+from tests.pipelines.limited import IMPATIENT
 from tests.pipelines.runs import LIMIT, largest_file, make_movie, running
 from tests.pipelines.stored import sqlite_movies
 from tests.pipelines.test_stores import MemoryStore, failing
+from tests.shared import PROJECT
 from tests.waiting import until, wait_for
 
 
@@ -229,11 +231,16 @@ def test_a_crawl_whose_disk_is_full_ends_with_code_1_and_says_what_it_did_not_st
     replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     change(replica, latency=300)
-    settings = {**FAST, "STORE_CLOSE_SECONDS": "1", "CONCURRENT_REQUESTS": "4"}
+    settings = {**FAST, "ITEM_PIPELINES": IMPATIENT, "CONCURRENT_REQUESTS": "4"}
     options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
     with subprocess.Popen(
         [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "list=top", *options],
-        env=environment(tmp_path, replica, PYTHONDONTWRITEBYTECODE="1"),  # which it would cut
+        env=environment(
+            tmp_path,
+            replica,
+            PYTHONDONTWRITEBYTECODE="1",  # it would cut them
+            PYTHONPATH=str(PROJECT),
+        ),
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,

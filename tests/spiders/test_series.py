@@ -21,8 +21,10 @@ from tests.crawling import Finished, change, counts, crawl
 from tests.frontier.workers import Workers
 from tests.middlewares.sites import Site as StandIn
 from tests.middlewares.sites import Told
+from tests.pipelines.limited import ONE_BY_ONE
 from tests.services.replica import ForkedReplica, Scores, page_of, scores_of, series_of
 from tests.spiders.dying import MARK
+from tests.tables import read_movies
 
 TITLES = 10
 COLLECTION = Collection(1, TITLES, len(SHAPES))
@@ -134,13 +136,8 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
 ) -> None:
     number = next(number for number, shape in enumerate(SHAPES) if shape.seasons == 4)
     (tmp_path / MARK).write_text(str(SERIES.title(number).listed["rottentomatoes"][2].site_id))
-    pipelines = json.dumps({"tests.spiders.dying.DyingPipeline": 400})
-    # Each item is stored before the next one comes.
-    settings: dict[str, Any] = {
-        "ITEM_PIPELINES": pipelines,
-        "STORE_BATCH_ITEMS": "1",
-        "CONCURRENT_ITEMS": "1",
-    }
+    pipelines = json.dumps({**ONE_BY_ONE, "tests.spiders.dying.DyingPipeline": 400})
+    settings: dict[str, Any] = {"ITEM_PIPELINES": pipelines, "CONCURRENT_ITEMS": "1"}
     arguments = ("rottentomatoes", f"ids={TOMATOES[number]}")
     with Workers(
         *arguments, data=tmp_path, replica=replica, redis_url=redis_url, **settings
@@ -153,7 +150,8 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
     true = shown_of("rottentomatoes", listed=True)
     part = [site_id for site_id in true if f"{site_id}/".startswith(f"{TOMATOES[number]}/")]
     assert sorted(map(str, ids)) == sorted(part)
-    found = {movie.site_id or "": scores_of(movie) for movie in workers.movies}
+    movies = read_movies(tmp_path / "movies.csv")
+    found = {movie.site_id or "": scores_of(movie) for movie in movies}
     assert found == {site_id: true[site_id][1] for site_id in part}
     assert set(counts(replica, "rottentomatoes")["paths"].values()) <= {1, 2}
 
