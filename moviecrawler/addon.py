@@ -5,6 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from moviecrawler.components import leave_out_stores
+from moviecrawler.options import check_settings, warn_of_names
+from moviecrawler.pipelines.base import check_stores
+from moviecrawler.pipelines.files import check_data_dir
+from moviecrawler.politeness.budgets import site_budget
+from moviecrawler.proxies.site_pools import SitePools
+
 if TYPE_CHECKING:
     from typing import Self
 
@@ -38,9 +45,7 @@ class ConfiguredParts:
         Without a crawl it needs no stores. Raises ConfigurationError for the first wrong value.
         """
         # Scrapy imports this module for every command.
-        from moviecrawler.components import leave_out_stores  # noqa: PLC0415
-        from moviecrawler.options import warn_of_names  # noqa: PLC0415 - as above
-        from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415 - as above
+        from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415
 
         warn_of_names(settings)
         if issubclass(self._spidercls, MovieSpider) and not self._is_crawl:
@@ -54,12 +59,6 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
 
     Nothing is connected. Raises ConfigurationError for the first setting that can't be right.
     """
-    # Scrapy imports this module for every command.
-    from moviecrawler.options import check_settings  # noqa: PLC0415 - as above
-    from moviecrawler.pipelines.base import check_stores  # noqa: PLC0415 - as above
-    from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above
-    from moviecrawler.politeness.budgets import site_budget  # noqa: PLC0415
-    from moviecrawler.proxies.site_pools import SitePools  # noqa: PLC0415 - as above
     from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415 - as above
 
     if not issubclass(spidercls, MovieSpider):

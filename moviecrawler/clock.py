@@ -7,6 +7,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from moviecrawler.errors import ClockError
+
 TOLERANCE = timedelta(minutes=2)
 """The difference from a server's clock at which a crawl refuses to start."""
 FUTURE = timedelta(minutes=10)
@@ -31,6 +33,20 @@ def utc_now() -> datetime:
 def latest() -> datetime:
     """Return the latest time of reading that a stored record can have."""
     return utc_now() + FUTURE
+
+
+def check_clock(theirs: datetime, server: str) -> None:
+    """Raise ClockError when this machine's clock is not that of a server, such as Postgres.
+
+    Records with a wrong time would replace those of other machines, or be replaced by them.
+    """
+    ahead = utc_now() - theirs
+    if abs(ahead) >= TOLERANCE:
+        direction = "ahead of" if ahead > timedelta() else "behind"
+        raise ClockError(
+            f"the clock of this machine is {abs(ahead) / timedelta(minutes=1):,.0f} minutes"
+            f" {direction} that of {server}; set it (NTP)"
+        )
 
 
 def utc_text(at: float | datetime, *, seconds: bool = False) -> str:

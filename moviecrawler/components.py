@@ -35,23 +35,15 @@ _SETTINGS: dict[str, Any] = {
     # pipelines. More would gain nothing: an item waits only while a store's buffer is full, and
     # then the others would wait as well.
     "CONCURRENT_ITEMS": 1,
-    # Reads and parses the source of every callback, for a mistake that mypy finds.
-    "WARN_ON_GENERATOR_RETURN_VALUE": False,
-    "STATS_CLASS": "moviecrawler.extensions.stats.PlainStatsCollector",
     "LOG_FORMATTER": "moviecrawler.extensions.logformatter.TerseLogFormatter",
     # Seconds between two lines of Progress.
     "LOGSTATS_INTERVAL": 15.0,
-    # Not imported, as a web server comes with it.
+    # Scrapy imports what is listed here, even what is switched off; a web server comes with this
+    # one, which takes 0.1 s.
     "EXTENSIONS_BASE": {
         path: order
         for path, order in default_settings.EXTENSIONS_BASE.items()
         if path != "scrapy.extensions.remote_control.RemoteControl"
-    },
-    # Nor are cookies' middleware and its libraries, unless COOKIES_ENABLED lists it below.
-    "DOWNLOADER_MIDDLEWARES_BASE": {
-        path: order
-        for path, order in default_settings.DOWNLOADER_MIDDLEWARES_BASE.items()
-        if path != "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"
     },
 }
 
@@ -100,7 +92,6 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
         # The gate slows down where a site does.
         "scrapy.extensions.throttle.AutoThrottle": None,
         "scrapy.extensions.logstats.LogStats": None,
-        "moviecrawler.extensions.clock.ClockCheck": 0,
         "moviecrawler.extensions.completion.ItemCompletion": 0,
         "moviecrawler.extensions.coverage.CoverageWatch": 0,
         "moviecrawler.extensions.metrics.Metrics": 20,
@@ -166,12 +157,6 @@ _PARTS = (
         path="moviecrawler.proxies.middleware.ProxyMiddleware",
         # Learns how an attempt ended before a redirect is followed, and sees decompressed bodies.
         order=620,
-    ),
-    _Part(
-        enabled_by=("COOKIES_ENABLED",),
-        listed_in="DOWNLOADER_MIDDLEWARES",
-        path="scrapy.downloadermiddlewares.cookies.CookiesMiddleware",
-        order=700,  # as Scrapy has it
     ),
     _Part(
         enabled_by=("DATABASE_URL",),

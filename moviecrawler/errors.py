@@ -33,6 +33,10 @@ class ConfigurationError(MovieCrawlerError):
     """A setting or a spider argument is wrong: what, the value given, and what would be right."""
 
 
+class ClockError(ConfigurationError):
+    """This machine's clock is not that of a server."""
+
+
 class InterruptedReadError(MovieCrawlerError):
     """Files were not read to their end, as the crawl ends."""
 

@@ -13,6 +13,9 @@ from collections import defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.parser import text_string_to_metric_families
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
@@ -179,9 +182,6 @@ class Totals:
 
         A text that is none has none.
         """
-        # A crawl on a node only needs the list.
-        from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
-
         with suppress(ValueError):
             for family in text_string_to_metric_families(text):
                 if (figure := _BY_NAME.get(family.name)) is None:
@@ -199,9 +199,6 @@ class Totals:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metric families. It is the method of a Prometheus collector."""
-        # A crawl on a node only needs the list.
-        from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415
-
         totals = self.by_site()
         for figure in FIGURES:
             family = CounterMetricFamily(

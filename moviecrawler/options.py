@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Meta
+from scrapy.settings import default_settings
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES
@@ -373,8 +374,6 @@ def _check_scrapys_own(settings: BaseSettings) -> None:
 
     It is no number or truth value where it has to be one.
     """
-    from scrapy.settings import default_settings  # noqa: PLC0415 - only a crawl asks
-
     for name, default in vars(default_settings).items():
         # Else it was not given as text.
         if not settings.getpriority(name) or not isinstance(settings[name], str):
@@ -391,8 +390,6 @@ def _check_scrapys_own(settings: BaseSettings) -> None:
 
 def warn_of_names(settings: BaseSettings) -> None:
     """Log a warning of each setting whose name is misspelt."""
-    from scrapy.settings import default_settings  # noqa: PLC0415 - only a crawl asks
-
     known = project_settings({})
     scrapys = vars(default_settings)
     for name in sorted({*settings, *os.environ} - known.keys() - scrapys.keys()):

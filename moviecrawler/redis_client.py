@@ -6,7 +6,7 @@ slots, so that it would spread nothing.
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -16,11 +16,10 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import ConstantBackoff, NoBackoff
 from redis.retry import Retry
 
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.clock import check_clock
+from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from scrapy.settings import BaseSettings
 
 _OPTIONS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0, "driver_info": None}
@@ -49,20 +48,6 @@ def connect_by(settings: BaseSettings) -> Any:
     return connect(settings["REDIS_URL"], **settings.getdict("REDIS_PARAMS"))
 
 
-@asynccontextmanager
-async def client_of(settings: BaseSettings) -> AsyncIterator[Any]:
-    """Give a client of the Redis at REDIS_URL. Its errors become MovieCrawlerError."""
-    client = connect_by(settings)
-    try:
-        yield client
-    except redis.exceptions.RedisError as error:
-        raise MovieCrawlerError(
-            f"Redis at REDIS_URL can't be asked: {describe_error(error)}"
-        ) from error
-    finally:
-        await client.aclose()
-
-
 def connect_blocking(url: str, **given: Any) -> Any:
     """Return a client for threads.
 
@@ -88,6 +73,12 @@ def _client(kind: Any, url: str, given: dict[str, Any]) -> Any:
             "REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0"
         ) from None
     return client
+
+
+async def check_server_clock(client: Any) -> None:
+    """Raise ClockError when this machine's clock is not that of Redis."""
+    seconds, _ = await client.time()
+    check_clock(datetime.fromtimestamp(seconds, UTC), "Redis")
 
 
 async def check_eviction(client: Any) -> None:

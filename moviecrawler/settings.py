@@ -60,5 +60,3 @@ ADDONS = {"moviecrawler.addon.ConfiguredParts": 0}
 
 # --- What is shown --------------------------------------------------------------------------------
 LOG_LEVEL = os.environ.get("LOG_LEVEL") or "INFO"
-# `scrapy version -v` says them; to look them up takes a twentieth of a small crawl.
-LOG_VERSIONS: list[str] = []

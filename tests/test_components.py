@@ -50,7 +50,6 @@ def listed(settings: BaseSettings) -> set[str]:
         ({"MONGO_URL": "mongodb://db/movies"}, {"MongoPipeline"}),
         ({"S3_BUCKET": "lamps"}, {"S3Pipeline", "ArchivePipeline", "ArchiveMiddleware"}),
         ({"PROXY_ORDER": "datacenter"}, {"ProxyMiddleware"}),
-        ({"COOKIES_ENABLED": True}, {"CookiesMiddleware"}),
         ({"ALERT_WEBHOOK": "https://hooks.example/lamps"}, {"Alerts"}),
         ({"ALERT_URLS": "json://hooks.example/lamps"}, {"Alerts"}),
     ],
@@ -58,9 +57,9 @@ def listed(settings: BaseSettings) -> set[str]:
 def test_components_are_listed_where_their_settings_have_a_value(
     given: dict[str, str], added: set[str]
 ) -> None:
-    plain = Settings({"COOKIES_ENABLED": False})
+    plain = Settings()
     set_up(plain)
-    settings = Settings({"COOKIES_ENABLED": False, **given})
+    settings = Settings(given)
     set_up(settings)
     assert listed(settings) - listed(plain) == added
 
@@ -77,7 +76,7 @@ def test_what_is_listed_can_be_loaded() -> None:
     )
     set_up(settings)
     paths = {path for kind in KINDS for path in settings.getdict(kind)}
-    names = ("SCHEDULER", "DUPEFILTER_CLASS", "STATS_CLASS", "LOG_FORMATTER")
+    names = ("SCHEDULER", "DUPEFILTER_CLASS", "LOG_FORMATTER")
     for path in paths | {REDIS_SCHEDULER} | {settings[name] for name in names}:
         assert isinstance(load_object(path), type)
 
@@ -161,7 +160,7 @@ def begun(settings: Settings) -> Crawler:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("STATS_CLASS", "theirs.Stats"),
+        ("LOG_FORMATTER", "theirs.LogFormatter"),
         ("LOGSTATS_INTERVAL", 0),
         ("REDIRECT_MAX_TIMES", 7),
         ("DOWNLOAD_SLOTS", {"127.0.0.1": {"delay": 1.0}}),
@@ -202,7 +201,7 @@ class Changing:
     def update_settings(self, settings: BaseSettings) -> None:
         assert settings["SCHEDULER"] == SCHEDULER
         settings.set("SCHEDULER", SCRAPYS_SCHEDULER, priority="addon")
-        settings.set("STATS_CLASS", "scrapy.statscollectors.DummyStatsCollector", priority="addon")
+        settings.set("LOG_FORMATTER", "scrapy.logformatter.LogFormatter", priority="addon")
         settings.set_in_component_priority_dict("ITEM_PIPELINES", ValidatePipeline, 50)
         settings.set("EXTENSIONS", {SUMMARY: None}, priority="addon")
 
@@ -211,6 +210,6 @@ def test_an_add_on_sees_what_is_set_up_and_can_change_it() -> None:
     crawler = get_crawler(ImdbSpider, {"ADDONS": {Changing: 1}})
     assert crawler.settings.getdict("EXTENSIONS") == {SUMMARY: None}
     assert crawler.settings["SCHEDULER"] == SCRAPYS_SCHEDULER
-    assert type(crawler.stats).__name__ == "DummyStatsCollector"
+    assert crawler.settings["LOG_FORMATTER"] == "scrapy.logformatter.LogFormatter"
     pipelines = crawler.settings.getdict("ITEM_PIPELINES")
     assert pipelines == {ValidatePipeline: 50, SQLITE: 300}

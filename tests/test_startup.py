@@ -15,7 +15,6 @@ CLIENTS = {
     "apprise",
     "boto3",
     "bson",
-    "prometheus_client",
     "psycopg2",
     "pymongo",
     "redis",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from moviecrawler.catalogue.matching import match_titles, newer_records
 from moviecrawler.database.aliases import embedded_aliases
 from moviecrawler.database.embedded import transaction
 from moviecrawler.database.sql import read_sql
@@ -131,7 +132,6 @@ def titles_in(connection: sqlite3.Connection) -> int:
 def make_scoreboard(connection: sqlite3.Connection) -> None:
     """Replace the embedded database's scoreboard in one transaction. Raises sqlite3.Error."""
     # Its libraries would slow down every start.
-    from moviecrawler.catalogue.matching import match_titles, newer_records  # noqa: PLC0415
 
     connection.execute(
         "CREATE TEMPORARY TABLE IF NOT EXISTS matches"

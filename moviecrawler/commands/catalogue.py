@@ -10,8 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+import msgspec
 from scrapy.commands import ScrapyCommand
+from tqdm import tqdm
 
+from moviecrawler.clock import utc_now
 from moviecrawler.commands.base import (
     JSON,
     NONE,
@@ -23,7 +26,11 @@ from moviecrawler.commands.base import (
     whole_number,
 )
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.sites import SITES, datasets_url
+from moviecrawler.items import TitleKind
+from moviecrawler.options import check_settings, is_http_url
+from moviecrawler.pipelines.files import check_data_dir
+from moviecrawler.politeness.budgets import site_budget
+from moviecrawler.sites import SITES, datasets_url, user_agent
 from moviecrawler.texts import fold, printable
 from moviecrawler.urls import parse_title_id
 
@@ -77,7 +84,6 @@ class Command(BaseCommand, ScrapyCommand):
 
     def execute(self, opts: argparse.Namespace) -> None:
         from moviecrawler.catalogue.store import open_catalogue
-        from moviecrawler.options import check_settings
 
         check_settings(self.settings)
         with closing(open_catalogue(self.settings)) as database:
@@ -103,8 +109,6 @@ def _years(text: str) -> tuple[int | None, int | None]:
 
 
 def _kinds(text: str) -> frozenset[str]:
-    from moviecrawler.items import TitleKind
-
     kinds = frozenset(text.split(","))
     if unknown := kinds.difference(get_args(TitleKind)):
         raise ArgumentTypeError(
@@ -118,8 +122,6 @@ def _origin(text: str) -> str:
 
     It is stored as a part of the source's name.
     """
-    from moviecrawler.options import is_http_url
-
     if "://" in text and "@" in text:
         raise ArgumentTypeError(
             "it has an @, as if it held a password, and is stored; fetch the files by hand"
@@ -153,10 +155,7 @@ def _title(text: str) -> tuple[Site, str]:
 
 
 def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
-    from tqdm import tqdm
-
     from moviecrawler.datasets.files import DownloadError, FileClient
-    from moviecrawler.sites import user_agent
 
     # Ctrl-C ends the process at once, even while the database loads a part. The next import goes on
     # from there.
@@ -201,8 +200,6 @@ def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
         tmdb_import,
         wikidata_import,
     )
-    from moviecrawler.clock import utc_now
-    from moviecrawler.pipelines.files import check_data_dir
 
     data_dir = check_data_dir(settings["DATA_DIR"])
     origin = opts.origin
@@ -234,10 +231,7 @@ def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
 
 
 def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
-    import msgspec
-
     from moviecrawler.catalogue.figures import figures
-    from moviecrawler.clock import utc_now
 
     now = utc_now()
     sites = []
@@ -274,8 +268,6 @@ def _cell(value: date | float | str | None) -> str:
 
 def _budget(settings: BaseSettings, site: Site) -> int | None:
     """Return how many pages a day may be asked of a site; None when there is no limit."""
-    from moviecrawler.politeness.budgets import site_budget
-
     budget = site_budget(settings, site)
     limits = [
         budget.per_day,
@@ -286,7 +278,6 @@ def _budget(settings: BaseSettings, site: Site) -> int | None:
 
 def _boost(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
     from moviecrawler.catalogue.store import boost
-    from moviecrawler.clock import utc_now
 
     titles = list(dict.fromkeys(opts.titles))
     unknown = boost(database, titles, opts.by, utc_now())
@@ -305,7 +296,6 @@ def _due(
     opts: argparse.Namespace,
 ) -> None:
     from moviecrawler.catalogue.figures import due
-    from moviecrawler.clock import utc_now
 
     for site in [opts.site] if opts.site else SITES:
         rows = due(database, site, opts.limit, utc_now())
@@ -321,7 +311,6 @@ def _due(
 def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
     from moviecrawler.catalogue.figures import reviews
     from moviecrawler.catalogue.outcomes import decide
-    from moviecrawler.clock import utc_now
 
     decisions = opts.accept + opts.refuse
     if not decisions == (opts.site is not None) == (opts.title is not None):

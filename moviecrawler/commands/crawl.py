@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
-import logging
 from typing import TYPE_CHECKING
 
-from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
+from moviecrawler.addon import check
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.extensions.summary import Summary
+from moviecrawler.frontier.account import INCOMPLETE, exit_code
+from moviecrawler.scrapy_internals import is_closing
+from moviecrawler.signals import end_asked
 
 if TYPE_CHECKING:
     import argparse
 
     from scrapy.crawler import Crawler
 
-# of malloc.h
-_TRIM_THRESHOLD = -1
-_MMAP_THRESHOLD = -3
 _CHECK_SECONDS = 0.1
 """Seconds between two checks whether a crawl has closed."""
 
@@ -49,8 +48,6 @@ class Command(CrawlCommand):
         # the engine's imports.
         import scrapy.core.downloader.contextfactory  # noqa: F401
 
-        from moviecrawler.addon import check
-        from moviecrawler.frontier.account import INCOMPLETE
         from moviecrawler.spiders.base import MovieSpider
 
         if len(args) != 1:
@@ -68,12 +65,11 @@ class Command(CrawlCommand):
                 crawler.spidercls.parse_arguments(crawler.settings, opts.spargs)
             except ConfigurationError as error:
                 raise UsageError(str(error), print_help=False) from error
-        crawler.signals.connect(tune_memory, signals.engine_started)
-        # Scrapy makes two records of each page for its log that no handler of this level takes.
-        logging.getLogger("scrapy").setLevel(crawler.settings["LOG_LEVEL"])
         wait_for_stores_on_sigint(crawler)
         self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()
+        # The interpreter then ends without a look at all that was imported, which takes 0.2 s.
+        gc.freeze()
         if self.crawler_process.bootstrap_failed:
             self.exitcode = INCOMPLETE
         elif issubclass(crawler.spidercls, MovieSpider):
@@ -82,26 +78,10 @@ class Command(CrawlCommand):
 
 def conclude(crawler: Crawler) -> int:
     """Write the summary of a crawl that has ended, if it is not written; return the exit code."""
-    from moviecrawler.extensions.summary import Summary
-    from moviecrawler.frontier.account import exit_code
-
     summary = crawler.get_extension(Summary)
     if summary is not None:
         summary.write()
     return exit_code(crawler.stats.get_stats())
-
-
-def tune_memory() -> None:
-    """Run the garbage collector less often, and not over the modules.
-
-    By default it takes a seventh of a small page's time. Keep the memory of large pages for the
-    next ones: to give it back and to ask for it anew takes a twentieth of a page's time.
-    """
-    gc.set_threshold(10_000, 20, 20)
-    gc.freeze()
-    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):  # of the GNU C library
-        mallopt(_TRIM_THRESHOLD, 64 * 1024 * 1024)
-        mallopt(_MMAP_THRESHOLD, 32 * 1024 * 1024)
 
 
 def wait_for_stores_on_sigint(crawler: Crawler) -> None:
@@ -110,9 +90,6 @@ def wait_for_stores_on_sigint(crawler: Crawler) -> None:
     Otherwise Scrapy stops the engine at once, and the process ends before the last items are
     stored.
     """
-    from moviecrawler.scrapy_internals import is_closing
-    from moviecrawler.signals import end_asked
-
     stop = crawler.stop_async
 
     async def stop_async() -> None:

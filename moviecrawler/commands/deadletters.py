@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import JSON, RUN, SITE, BaseCommand, option
+from moviecrawler.clock import utc_text
+from moviecrawler.commands.base import JSON, RUN, SITE, BaseCommand, option, print_json
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.runs import frontier, name_of_arguments
+from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -33,8 +37,6 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.errors import ConfigurationError
-
         if opts.action in {"requeue", "drop"} and bool(opts.ids) == opts.all:
             raise ConfigurationError(
                 f"{opts.action} takes the ids of dead letters, or --all instead"
@@ -42,8 +44,6 @@ class Command(BaseCommand, ScrapyCommand):
         asyncio.run(self._run(opts))
 
     async def _run(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.frontier.runs import frontier
-
         missing = set(opts.ids)
         is_any = False
         prospects: dict[RunName, str] = {}
@@ -69,8 +69,6 @@ class Command(BaseCommand, ScrapyCommand):
 
 async def _prospect(backend: Backend, run: RunName) -> str:
     """Return what becomes of a dead letter of a run that is requeued now."""
-    from moviecrawler.frontier.runs import name_of_arguments
-
     report = await backend.read({}, run.site, run.name)
     found = next(iter(report.runs), None)
     if found is not None and found.ended_at is None:
@@ -86,7 +84,6 @@ async def _prospect(backend: Backend, run: RunName) -> str:
 
 
 async def _requeue(backend: Backend, letter: DeadLetter, prospect: str) -> None:
-    from moviecrawler.texts import printable
 
     # It may be gone: another operator can requeue or drop it meanwhile.
     if await backend.requeue(letter.run, letter.id):
@@ -94,17 +91,12 @@ async def _requeue(backend: Backend, letter: DeadLetter, prospect: str) -> None:
 
 
 async def _drop(backend: Backend, letter: DeadLetter) -> None:
-    from moviecrawler.texts import printable
-
     if await backend.drop_letter(letter.run, letter.id):
         print(printable(f"{letter.id} is dropped from {_where(letter)}"))
 
 
 def _print(letter: DeadLetter, opts: argparse.Namespace) -> None:
     """Print a dead letter: as JSON, in a line, or with all that is known of it."""
-    from moviecrawler.commands.base import print_json
-    from moviecrawler.texts import printable
-
     facts = _facts(letter)
     if opts.json:
         print_json(facts)
@@ -124,8 +116,6 @@ def _where(letter: DeadLetter) -> str:
 
 def _facts(letter: DeadLetter) -> dict[str, Any]:
     """Return all that is known of a dead letter."""
-    from moviecrawler.clock import utc_text
-
     facts = {
         "id": letter.id,
         "site": letter.run.site,

@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
+from moviecrawler.catalogue.scoreboard import scoreboard_rows
 from moviecrawler.commands.base import BaseCommand, option
+from moviecrawler.commands.scoreboard import render_table
+from moviecrawler.database.embedded import open_embedded
+from moviecrawler.replica.process import ReplicaProcess, stop
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -47,11 +51,6 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.catalogue.scoreboard import scoreboard_rows
-        from moviecrawler.commands.scoreboard import render_table
-        from moviecrawler.database.embedded import open_embedded
-        from moviecrawler.replica.process import ReplicaProcess
-
         started = time.monotonic()
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # it does what Ctrl-C does
         with ReplicaProcess(titles=opts.titles, seed=opts.seed) as replica:
@@ -73,8 +72,6 @@ def _crawl_all(sites: Mapping[str, str]) -> list[str]:
 
     Each runs in a process of its own, as in production.
     """
-    from moviecrawler.replica.process import stop
-
     environment = {key: os.environ[key] for key in _INHERITED if key in os.environ}
     environment |= {
         "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings",

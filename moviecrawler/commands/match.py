@@ -6,9 +6,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import BaseCommand, option
+from moviecrawler.catalogue.film_lists import read_records, read_titles
+from moviecrawler.catalogue.linking import link
+from moviecrawler.commands.base import BaseCommand, option, print_json
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -45,12 +48,6 @@ class Command(BaseCommand, ScrapyCommand):
 
         A film that is in the list twice is matched once, and printed twice.
         """
-        import msgspec
-
-        from moviecrawler.catalogue.film_lists import read_records, read_titles
-        from moviecrawler.catalogue.linking import link
-        from moviecrawler.commands.base import print_json
-
         titles = self._catalogue() if opts.against is None else read_titles(opts.against)
         films = list(read_records(opts.records))
         records = {(film.site, film.site_id): film.title for film in reversed(films)}

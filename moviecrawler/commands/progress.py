@@ -8,7 +8,22 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import JSON, NONE, RUN, SITE, BaseCommand, option
+from moviecrawler.clock import utc_text
+from moviecrawler.commands.base import (
+    JSON,
+    NONE,
+    RUN,
+    SITE,
+    BaseCommand,
+    option,
+    print_json,
+    table_lines,
+)
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.contract import RunName
+from moviecrawler.frontier.progress import figures_of
+from moviecrawler.frontier.runs import budgets_of, frontier
+from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -54,9 +69,6 @@ class Command(BaseCommand, ScrapyCommand):
             self._show(opts)
 
     def _show(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.commands.base import print_json
-        from moviecrawler.frontier.progress import figures_of
-
         reports = [
             report
             for report in asyncio.run(self._read(opts))
@@ -72,18 +84,11 @@ class Command(BaseCommand, ScrapyCommand):
             print("there is no such crawl; --all shows those that are over")
 
     async def _read(self, opts: argparse.Namespace) -> list[RunReport]:
-        from moviecrawler.frontier.runs import budgets_of, frontier
-
         async with frontier(self.settings) as backend:
             report = await backend.read(budgets_of(self.settings), opts.site, opts.run)
         return report.runs
 
     async def _drop(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.errors import ConfigurationError
-        from moviecrawler.frontier.contract import RunName
-        from moviecrawler.frontier.runs import frontier
-        from moviecrawler.texts import printable
-
         if opts.run is None:
             raise ConfigurationError("drop takes the name of a run: --run RUN")
         is_dropped = False
@@ -112,9 +117,6 @@ def _describe_dropped(run: RunReport) -> str:
 
 def _table(reports: Sequence[RunReport]) -> Iterator[str]:
     """Yield the lines of the table. The name of the run ends each, so that it is never cut."""
-    from moviecrawler.commands.base import table_lines
-    from moviecrawler.texts import printable
-
     lines = table_lines([_HEADER, *map(_cells, reports)], right=True)
     names = ["run", "───", *(printable(report.run) for report in reports)]
     for line, name in zip(lines, names, strict=True):
@@ -142,9 +144,6 @@ def _cells(report: RunReport) -> tuple[str, ...]:
 
 def _sentences(reports: Sequence[RunReport]) -> Iterator[str]:
     """Yield what the table has no column for."""
-    from moviecrawler.clock import utc_text
-    from moviecrawler.texts import printable
-
     for report in reports:
         if report.requeued:
             yield (

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import JSON, NONE, BaseCommand, option
+from moviecrawler.clock import utc_text
+from moviecrawler.commands.base import JSON, NONE, BaseCommand, option, print_json, table_lines
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.runs import frontier
+from moviecrawler.proxies.quarantines import decode_bans
+from moviecrawler.proxies.site_pools import SitePools
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +22,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
     from moviecrawler.proxies.pools import Ban
-    from moviecrawler.proxies.site_pools import SitePools
 
 _COLUMNS = ("proxy", "kind", "address", "site", "state", "until", "bans", "reason")
 
@@ -37,9 +42,6 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.commands.base import print_json, table_lines
-        from moviecrawler.proxies.site_pools import SitePools
-
         site_pools = SitePools.from_settings(self.settings)
         if opts.action:
             asyncio.run(self._clear(site_pools, set(opts.names)))
@@ -53,10 +55,6 @@ class Command(BaseCommand, ScrapyCommand):
             print("\n".join(table_lines([_COLUMNS, *map(_cells, rows)])))
 
     async def _read(self) -> dict[Site, dict[str, Ban]]:
-        from moviecrawler.frontier.runs import frontier
-        from moviecrawler.proxies.quarantines import decode_bans
-        from moviecrawler.sites import SITES
-
         async with frontier(self.settings) as backend:
             return {site: decode_bans(await backend.read_bans(site)) for site in SITES}
 
@@ -65,9 +63,6 @@ class Command(BaseCommand, ScrapyCommand):
 
         Without names, end all, including those of other nodes' proxies.
         """
-        from moviecrawler.errors import ConfigurationError
-        from moviecrawler.frontier.runs import frontier
-
         members = [
             (pool, proxy) for pool in site_pools.pools.values() for proxy in pool.members.values()
         ]
@@ -127,7 +122,5 @@ def _state(site: Site | None, ban: Ban | None, *, is_known: bool) -> dict[str, A
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    from moviecrawler.clock import utc_text
-
     shown = row | {"until": row["until"] and utc_text(row["until"])}
     return tuple(str(shown[column] or NONE) for column in _COLUMNS)

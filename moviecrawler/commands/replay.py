@@ -15,12 +15,30 @@ from urllib.parse import quote
 
 from scrapy import Request, Spider
 from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
+from scrapy.spidermiddlewares.httperror import HttpError
+from twisted.python.failure import Failure
 
 from moviecrawler.commands.base import SITE, BaseCommand, option
+from moviecrawler.commands.crawl import conclude, wait_for_stores_on_sigint
+from moviecrawler.components import leave_out, list_components, set_up
+from moviecrawler.database.embedded import FILE
 from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
+from moviecrawler.extract.identity import meta_of
+from moviecrawler.frontier.account import INCOMPLETE
+from moviecrawler.frontier.runs import describe_arguments, frontier, open_backend, run_name
 from moviecrawler.items import Site
+from moviecrawler.middlewares.compression import GzipMiddleware
+from moviecrawler.options import check_settings
+from moviecrawler.pipelines.base import check_stores
+from moviecrawler.pipelines.files import check_data_dir
+from moviecrawler.pipelines.warc import read_record, read_records
+from moviecrawler.politeness.gate import Closed
+from moviecrawler.politeness.meta import CLOSED_META, POOL_META
+from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.signals import list_missed
+from moviecrawler.spiders.arguments import Plan
 
 if TYPE_CHECKING:
     import argparse
@@ -31,11 +49,9 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from moviecrawler.frontier.contract import Backend
-    from moviecrawler.middlewares.compression import GzipMiddleware
     from moviecrawler.pipelines.archive import Folder
     from moviecrawler.pipelines.s3 import Bucket
     from moviecrawler.pipelines.warc import Answer
-    from moviecrawler.spiders.arguments import Plan
     from moviecrawler.spiders.base import MovieSpider
 
 logger = logging.getLogger(__name__)
@@ -80,13 +96,6 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.commands.crawl import conclude, wait_for_stores_on_sigint
-        from moviecrawler.database.embedded import FILE
-        from moviecrawler.frontier.account import INCOMPLETE
-        from moviecrawler.frontier.runs import describe_arguments, open_backend
-        from moviecrawler.options import check_settings
-        from moviecrawler.pipelines.base import check_stores
-        from moviecrawler.pipelines.files import check_data_dir
         from moviecrawler.spiders.base import MovieSpider
 
         assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
@@ -150,8 +159,6 @@ def _facts(opts: argparse.Namespace, settings: BaseSettings) -> dict[str, str]:
 
 async def _begin_anew(settings: BaseSettings, described: str) -> None:
     """Drop what an earlier start has left of the run."""
-    from moviecrawler.frontier.runs import frontier, run_name
-
     async with frontier(settings) as backend:
         await backend.drop_run(run_name("replay", settings, described))
 
@@ -190,8 +197,6 @@ class ReplaySpider(Spider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Give the replay the queue and the stores of a crawl."""
-        from moviecrawler.components import leave_out, list_components, set_up
-
         super().update_settings(settings)
         set_up(settings)
         leave_out(settings, "EXTENSIONS", _OF_SITES)
@@ -205,8 +210,6 @@ class ReplaySpider(Spider):
         cls, crawler: Crawler, readers: Iterable[type[MovieSpider]], **attributes: Any
     ) -> Self:
         """Take the archive, the keys of its files, what describes them, and who reads the pages."""
-        from moviecrawler.spiders.arguments import Plan
-
         spider = super().from_crawler(crawler, **attributes)
         spider.readers = {reader.site: reader.from_crawler(crawler) for reader in readers}
         spider.plan = Plan(titles=[], list_name=None, limit=None)
@@ -217,14 +220,10 @@ class ReplaySpider(Spider):
     @cached_property
     def backend(self) -> Backend:
         """What keeps its queue."""
-        from moviecrawler.frontier.runs import open_backend
-
         return open_backend(self.settings)
 
     async def start(self) -> AsyncIterator[Request]:
         """Join the run, whose requests the scheduler hands out, as `MovieSpider.start` does."""
-        from moviecrawler.middlewares.compression import GzipMiddleware
-
         self.compression = GzipMiddleware.from_crawler(self.crawler)
         join = getattr(self.crawler.engine.scheduler, "join", None)
         if join is not None:
@@ -251,11 +250,6 @@ class ReplaySpider(Spider):
 
     async def read_file(self, response: Response, key: str) -> AsyncIterator[Any]:
         """Yield the items of a file's pages."""
-        from moviecrawler.pipelines.warc import read_record, read_records
-        from moviecrawler.politeness.gate import Closed
-        from moviecrawler.politeness.meta import CLOSED_META
-        from moviecrawler.scrapy_internals import is_closing
-
         async with self.reading:
             if is_closing(self.crawler.engine):
                 response.meta[CLOSED_META] = Closed("the replay ends")  # the next start reads it
@@ -299,13 +293,6 @@ class ReplaySpider(Spider):
 
         Raises ArchiveError when its body can't be decompressed.
         """
-        from scrapy.exceptions import IgnoreRequest
-        from scrapy.spidermiddlewares.httperror import HttpError
-        from twisted.python.failure import Failure
-
-        from moviecrawler.extract.identity import meta_of
-        from moviecrawler.politeness.meta import POOL_META
-
         reader = self.readers[answer.site]
         meta = {
             "site": answer.site,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import shutil
+import sqlite3
 import sys
 import tempfile
 from contextlib import closing, contextmanager
@@ -12,10 +13,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from scrapy.commands import ScrapyCommand
 
+from moviecrawler.catalogue.scoreboard import make_scoreboard, scoreboard_rows
 from moviecrawler.commands.base import NONE, BaseCommand, option, table_lines, whole_number
-from moviecrawler.texts import printable
+from moviecrawler.database.embedded import FILE, open_embedded, read_embedded
+from moviecrawler.errors import OutputError
+from moviecrawler.pipelines.csv_export import export
+from moviecrawler.texts import neutralise, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -122,12 +128,6 @@ class Command(BaseCommand, ScrapyCommand):
 
 def _export_files(folder: Path) -> None:
     """Write the CSV files of the embedded database. Raises FileNotFoundError when it is missing."""
-    import sqlite3
-
-    from moviecrawler.database.embedded import open_embedded, read_embedded
-    from moviecrawler.errors import OutputError
-    from moviecrawler.pipelines.csv_export import export
-
     read_embedded(folder).close()
     with closing(open_embedded(folder)) as writing:
         try:
@@ -146,8 +146,6 @@ def _opened(
 
         yield read_scoreboard(url, limit, kind), "the database that DATABASE_URL names"
         return
-    from moviecrawler.catalogue.scoreboard import make_scoreboard, scoreboard_rows
-    from moviecrawler.database.embedded import FILE, open_embedded, read_embedded
 
     folder = Path(settings.get("DATA_DIR", "data"))
     with closing(read_embedded(folder)) as reading:
@@ -189,8 +187,6 @@ def _records(rows: Iterator[ScoreboardRow], names: Iterable[str]) -> Iterator[di
 
 
 def _print_json(records: Iterator[dict[str, Any]]) -> None:
-    import msgspec
-
     for number, record in enumerate(records):
         text = msgspec.json.format(msgspec.json.encode(record), indent=2).decode()
         sys.stdout.write((",\n" if number else "[\n") + "  " + text.replace("\n", "\n  "))
@@ -198,8 +194,6 @@ def _print_json(records: Iterator[dict[str, Any]]) -> None:
 
 
 def _print_csv(records: Iterator[dict[str, Any]], columns: Iterable[str]) -> None:
-    from moviecrawler.texts import neutralise
-
     writer = csv.writer(sys.stdout)
     writer.writerow(columns)
     for record in records:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from typing import TYPE_CHECKING
 
 from scrapy.commands import version
@@ -17,7 +18,5 @@ class Command(version.Command):
         return "Print the versions of Scrapy and of moviecrawler"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from importlib import metadata
-
         super().run(args, opts)
         print(f"moviecrawler {metadata.version('moviecrawler')}")

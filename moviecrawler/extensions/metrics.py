@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filelock import FileLock
+from prometheus_client import CollectorRegistry, write_to_textfile
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
@@ -129,9 +131,6 @@ def add_to_file(path: Path, site: str, samples: Samples) -> None:
 
     Raises OSError.
     """
-    from filelock import FileLock  # noqa: PLC0415 - few crawls write a file
-    from prometheus_client import CollectorRegistry, write_to_textfile  # noqa: PLC0415 - as above
-
     with FileLock(path.with_suffix(".lock"), timeout=_LOCK_SECONDS):
         totals = Totals()
         if path.exists():

@@ -48,7 +48,12 @@ from moviecrawler.frontier.keys import (
 from moviecrawler.frontier.scheduler import FrontierScheduler
 from moviecrawler.options import read_package_file
 from moviecrawler.politeness.budgets import SiteReply
-from moviecrawler.redis_client import check_eviction, connect, describe_error
+from moviecrawler.redis_client import (
+    check_eviction,
+    check_server_clock,
+    connect,
+    describe_error,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
@@ -216,6 +221,7 @@ class RedisBackend(Backend):
     async def open(self, worker: Worker, requested_at: float | None, age: float) -> Opened:
         """Run `open.lua`, and before it `adopt.lua` where an earlier version has left runs."""
         with _as_frontier_errors("; start it, or remove REDIS_URL"):
+            await check_server_clock(self.client)
             await check_eviction(self.client)
             remarks = await self._take_over(SiteKeys(worker.run.site))
             answer = await self._run_step(

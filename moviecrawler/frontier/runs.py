@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moviecrawler.frontier.contract import RunName
+from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.sites import SITES, hosts_of
 from moviecrawler.urls import parse_title_id
@@ -100,7 +101,6 @@ def open_backend(settings: BaseSettings) -> Backend:
         from moviecrawler.frontier.redis_backend import RedisBackend  # noqa: PLC0415 - its client
 
         return RedisBackend.from_settings(settings)
-    from moviecrawler.frontier.sqlite_backend import SqliteBackend  # noqa: PLC0415 - or this one
 
     return SqliteBackend(Path(settings["DATA_DIR"]))
 

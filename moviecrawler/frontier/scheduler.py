@@ -23,7 +23,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro
 
 from moviecrawler.clock import process_age, utc_text
-from moviecrawler.errors import ConfigurationError, FrontierError, FrontierFullError
+from moviecrawler.errors import ClockError, ConfigurationError, FrontierError, FrontierFullError
 from moviecrawler.frontier.contract import (
     ARGUMENTS,
     BOOSTED,
@@ -173,7 +173,8 @@ class FrontierScheduler(BaseScheduler):
             end_crawl(self.crawler, "frontier_unreachable", str(error))
             return
         except ConfigurationError as error:
-            end_crawl(self.crawler, "frontier_refused", str(error))
+            reason = "clock_wrong" if isinstance(error, ClockError) else "frontier_refused"
+            end_crawl(self.crawler, reason, str(error))
             return
         self._log_remarks(opened.remarks)
         if opened.expired_open:

@@ -25,7 +25,7 @@ from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
-from moviecrawler.errors import ConfigurationError, TransientStoreError
+from moviecrawler.errors import ClockError, ConfigurationError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool
@@ -150,7 +150,8 @@ class BatchingPipeline:
             logger.error("%s", why)  # noqa: TRY400 - the error's sentence says it all
             self._stats.set_value("crawl/cause", why)
             self.remark(f"{self.store.name} can't be used")
-            raise CloseSpider("store_unavailable") from error
+            reason = "clock_wrong" if isinstance(error, ClockError) else "store_unavailable"
+            raise CloseSpider(reason) from error
         if Movie in self.item_types:
             self._signals.send_catch_log(store_opened, store=self.store.name)
         self._writing = self._loop.create_task(self._writer.run())

@@ -21,7 +21,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import merged
 from moviecrawler.catalogue.scoreboard import ScoreboardRow, scoreboard_query
-from moviecrawler.clock import latest
+from moviecrawler.clock import check_clock, latest
 from moviecrawler.database.connection import (
     REJECTIONS,
     connect,
@@ -147,6 +147,9 @@ class PostgresStore(Store):
             with refusals_translated():
                 with self._connection as connection, connection.cursor() as cursor:
                     cursor.execute(_SESSION)
+                    cursor.execute("SELECT clock_timestamp()")
+                    ((theirs,),) = cursor.fetchall()
+                    check_clock(theirs, "Postgres")
                     cursor.execute(_LOCATE, _names([("imdb", "none")]))
                 # This, and numbers for a new title, show which privileges the database user lacks.
                 self.write([])

@@ -13,6 +13,7 @@ import scrapy
 from scrapy import Request
 from scrapy.exceptions import UsageError
 
+from moviecrawler.catalogue.matching import verify
 from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.components import set_up
 from moviecrawler.errors import ConfigurationError, ExtractionError
@@ -431,7 +432,6 @@ class MovieSpider(scrapy.Spider):
         The catalogue finds the verdict in the page's `meta`.
         """
         # Only crawls of what is due compare titles.
-        from moviecrawler.catalogue.matching import verify  # noqa: PLC0415
 
         verdict = verify(msgspec.convert(due["wanted"], TitleFacts), movie, due["evidence"])
         response.meta["verdict"] = {

@@ -1,27 +1,32 @@
 """A clock that is wrong stops the start, and what was stored by one gives way."""
 
 import asyncio
-import datetime as dt
-from contextlib import closing
+from contextlib import aclosing, closing
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scrapy.exceptions import CloseSpider
-from scrapy.utils.test import get_crawler
 
 from moviecrawler.clock import utc_now
 from moviecrawler.database.embedded import read_embedded
-from moviecrawler.extensions.clock import ClockCheck
+from moviecrawler.errors import ClockError
+from moviecrawler.frontier.redis_backend import RedisBackend
 from moviecrawler.items import Score
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.sqlite import SqliteStore
-from tests.pipelines.runs import make_movie, record_of
+from moviecrawler.redis_client import connect
+from tests.frontier.backends import worker
+from tests.pipelines.runs import crawl, make_movie, record_of
 from tests.pipelines.stored import opened
 from tests.services.postgres import execute
 
 AHEAD = timedelta(days=400)
+
+
+async def open_redis(url: str) -> None:
+    async with aclosing(connect(url)) as client:
+        await RedisBackend(client).open(worker(), None, 0)
 
 
 @pytest.mark.promise("A clock that is wrong stops the start.")
@@ -37,24 +42,27 @@ def test_a_clock_that_differs_from_a_servers_stops_the_start(
     said: str | None,
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
 ) -> None:
-    class Wrong(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:
-            return dt.datetime.now(tz) + timedelta(minutes=minutes)
+    wrong = utc_now() + timedelta(minutes=minutes)
+    monkeypatch.setattr("moviecrawler.clock.utc_now", lambda: wrong)
+    url = request.getfixturevalue(service)
 
-    settings = {service.upper(): request.getfixturevalue(service)}
-    monkeypatch.setattr("moviecrawler.extensions.clock.datetime", Wrong)
-    check = ClockCheck.from_crawler(get_crawler(settings_dict=settings))
+    def open_it() -> None:
+        if service == "redis_url":
+            asyncio.run(open_redis(url))
+        else:
+            crawl(PostgresStore(url), tmp_path)
+
     if said is None:
-        asyncio.run(check.spider_opened())
+        open_it()
         return
-    with pytest.raises(CloseSpider):
-        asyncio.run(check.spider_opened())
+    with pytest.raises((CloseSpider, ClockError)) as caught:
+        open_it()
     whose = "Redis" if service == "redis_url" else "Postgres"
-    why = f"the clock of this machine is {said} that of {whose}, so nothing is crawled"
-    assert why in caplog.text
+    why = caught.value.__cause__ or caught.value
+    assert str(why) == f"the clock of this machine is {said} that of {whose}; set it (NTP)"
+    assert getattr(caught.value, "reason", "clock_wrong") == "clock_wrong"
 
 
 def test_the_history_of_scores_has_nothing_of_the_future(database_url: str, tmp_path: Path) -> None:
