@@ -12,18 +12,14 @@ _WORDS = (
 # Repetitions are bounded, as without that a match in 16 KB of letters takes a minute.
 _NAME = re.compile(rf"{_WORDS}|_auth$|webhook|^alert_urls$", re.IGNORECASE)
 _ASSIGNED = re.compile(
-    rf"(?:{_WORDS})[\w-]{{0,64}}[\"']?\s{{0,8}}[=:]\s{{0,8}}[^\s]", re.IGNORECASE
+    rf"((?:{_WORDS})[\w-]{{0,64}}[\"']?\s{{0,8}}[=:]\s{{0,8}}[\"']?)[^\s\"'&;,}}]+", re.IGNORECASE
 )
 """`?password=x`, `host=h password=x`, `password: x`, `"password": "x"`."""
 _USERINFO = re.compile(r"//[^/\s]+@")
 """`//user:password@`, or `//token@`; to the last @, as a password may have one."""
-_BEFORE_HOST = re.compile(r"(?<![^\s,;=\"'\[])[^\s:/@,;=\"']{1,256}:[^\s/@]{1,256}@[\w\[]")
+_BEFORE_HOST = re.compile(r"(?<![^\s,;=\"'\[])[^\s:/@,;=\"']{1,256}:[^\s/@]{1,256}@(?=[\w\[])")
 """`user:password@host` without a scheme."""
 _ESCAPED = re.compile(r"\\(?:u00([0-7][0-9a-fA-F])|(/))")
-_SHOWN = re.compile(
-    rf"((?:{_WORDS})[\w-]{{0,64}}(?:=|[\"']\s{{0,8}}[:=]\s{{0,8}}))([\"']?)[^\s\"'&;,}}]+",
-    re.IGNORECASE,
-)
 
 
 def holds_secret(name: str, value: str) -> bool:
@@ -34,11 +30,7 @@ def holds_secret(name: str, value: str) -> bool:
     if _NAME.search(name):
         return True
     plain = _ESCAPED.sub(lambda match: match[2] or chr(int(match[1], 16)), value)
-    return any(
-        pattern.search(text)
-        for text in {value, plain, unquote(plain)}
-        for pattern in (_ASSIGNED, _USERINFO, _BEFORE_HOST)
-    )
+    return any(redacted(text) != text for text in (value, plain, unquote(plain)))
 
 
 def has_userinfo(url: str) -> bool:
@@ -56,5 +48,11 @@ def without_userinfo(text: str) -> str:
 
 
 def redacted(text: str) -> str:
-    """Return text with `***` in place of what stands before a URL's host, and in `password=x`."""
-    return _SHOWN.sub(r"\1\2***", _USERINFO.sub("//***@", text))
+    """Return text with `***` in place of passwords and tokens.
+
+    >>> redacted("redis://:hunter2@db:6379, password=hunter2, me:hunter2@db")
+    'redis://***@db:6379, password=***, ***@db'
+    """
+    for pattern, shown in ((_USERINFO, "//***@"), (_ASSIGNED, r"\1***"), (_BEFORE_HOST, "***@")):
+        text = pattern.sub(shown, text)
+    return text

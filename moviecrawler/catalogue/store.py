@@ -8,7 +8,7 @@ time. Every function raises TransientStoreError when the database can't be used 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.slugs import slug_key
 from moviecrawler.catalogue.sql import read_sql
@@ -58,20 +58,26 @@ def open_catalogue(settings: BaseSettings) -> Database:
     return Database(lambda: open_database(url))
 
 
-def boost(
-    database: Database, titles: Sequence[tuple[Site, str]], weight: float, now: datetime
-) -> list[tuple[Site, str]]:
-    """Boost titles, named by ids of sites, so that all sites' pages are fetched first.
+def boost(cursor: Any, title_ids: Iterable[int], weight: float, now: datetime) -> int:
+    """Boost titles, so that all sites' pages of them are fetched first.
 
-    Return the unknown ones.
+    Return how many of them there are.
     """
-    with database.transaction() as cursor:
-        cursor.execute("SELECT lock_titles()")
-        cursor.execute(_NAMED, ([site for site, _ in titles], [site_id for _, site_id in titles]))
-        known = {(row.site, row.site_id): row.title_id for row in cursor.fetchall()}
-        cursor.execute(
-            "SELECT boost_title_ids(%s, %s, %s)", (sorted(set(known.values())), weight, now)
-        )
+    cursor.execute("SELECT lock_titles()")  # stores lock the same rows in another order
+    ids = sorted(set(title_ids))
+    cursor.execute("SELECT boost_title_ids(%s::bigint[], %s, %s)", (ids, weight, now))
+    ((known,),) = cursor.fetchall()
+    return int(known)
+
+
+def boost_named(
+    cursor: Any, titles: Sequence[tuple[Site, str]], weight: float, now: datetime
+) -> list[tuple[Site, str]]:
+    """Boost titles that are named by ids of sites. Return the unknown ones."""
+    cursor.execute("SELECT lock_titles()")  # else another process could merge titles meanwhile
+    cursor.execute(_NAMED, ([site for site, _ in titles], [site_id for _, site_id in titles]))
+    known = {(site, site_id): title_id for site, site_id, title_id in cursor.fetchall()}
+    boost(cursor, known.values(), weight, now)
     return [title for title in titles if title not in known]
 
 

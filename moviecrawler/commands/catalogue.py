@@ -25,6 +25,7 @@ from moviecrawler.commands.base import (
     table_lines,
     whole_number,
 )
+from moviecrawler.credentials import has_userinfo
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import TitleKind
 from moviecrawler.options import check_settings, is_http_url
@@ -122,9 +123,9 @@ def _origin(text: str) -> str:
 
     It is stored as a part of the source's name.
     """
-    if "://" in text and "@" in text:
+    if has_userinfo(text):
         raise ArgumentTypeError(
-            "it has an @, as if it held a password, and is stored; fetch the files by hand"
+            "it has a user or a password before its host, and is stored; fetch the files by hand"
         )
     if "://" in text and not is_http_url(text):
         raise ArgumentTypeError(
@@ -277,10 +278,11 @@ def _budget(settings: BaseSettings, site: Site) -> int | None:
 
 
 def _boost(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
-    from moviecrawler.catalogue.store import boost
+    from moviecrawler.catalogue.store import boost_named
 
     titles = list(dict.fromkeys(opts.titles))
-    unknown = boost(database, titles, opts.by, utc_now())
+    with database.transaction() as cursor:
+        unknown = boost_named(cursor, titles, opts.by, utc_now())
     print(f"{len(titles) - len(unknown)} of {len(titles)} titles boosted by {opts.by:g}")
     if unknown:
         named = ", ".join(site_id for _, site_id in unknown[:_MAX_NAMED])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapyd.webservice import param
 
+from moviecrawler.catalogue.store import boost_named
 from moviecrawler.clock import utc_now
 from moviecrawler.cluster.webservice import ClusterService
 from moviecrawler.errors import ConfigurationError
@@ -51,5 +52,5 @@ class Boost(ClusterService):
                 f"weight is {weight}; give a number above 0 and up to {_MAX_WEIGHT:,.0f}"
             )
         with self.root.sources.database.transaction(write=True) as cursor:
-            cursor.execute("SELECT boost_titles(%s, %s, %s)", (ids, weight, utc_now()))
-            return {"named": len(ids), "boosted": cursor.fetchone()[0]}
+            unknown = boost_named(cursor, [("imdb", id_) for id_ in ids], weight, utc_now())
+        return {"named": len(ids), "boosted": len(ids) - len(unknown)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from moviecrawler.catalogue.store import boost
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.charts import history_chart
 from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
@@ -83,11 +84,7 @@ class Titles(Page):
     def do_boost(self, request: PageRequest) -> tuple[str, str]:
         title_id = _title_id(request)
         with self.sources.database.transaction(write=True) as cursor:
-            cursor.execute("SELECT lock_titles()")  # stores lock the same rows in another order
-            cursor.execute(
-                "SELECT boost_title_ids(ARRAY[%s]::bigint[], 1, %s)", (title_id, utc_now())
-            )
-            known = cursor.fetchone()[0]
+            known = boost(cursor, [title_id], 1, utc_now())
         return f"/titles/{title_id}", "boosted" if known else "no-title"
 
 

@@ -18,7 +18,7 @@ from moviecrawler.catalogue.claims import claim
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.outcomes import Fetched, record
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.store import boost
+from moviecrawler.catalogue.store import boost_named
 from moviecrawler.database.connection import Database, open_database
 from tests.benchmarks.harness import numbers
 from tests.services.postgres import PostgresServer, execute, new_database
@@ -79,7 +79,8 @@ def main() -> None:
             for day in range(DAYS):
                 begin = START + day * DAY
                 asked = {IMDB_ID % number: begin for number in luck.sample(range(titles), 20)}
-                boost(database, [("imdb", name) for name in asked], 1.0, begin)
+                with database.transaction() as cursor:
+                    boost_named(cursor, [("imdb", name) for name in asked], 1.0, begin)
                 for turn in range(batches):
                     now = begin + turn * timedelta(minutes=10)
                     claims = claim(database, "imdb", 25, worker=f"w{turn}", lease=LEASE, now=now)

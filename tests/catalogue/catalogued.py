@@ -13,7 +13,7 @@ from moviecrawler.catalogue.loading import Imported, load
 from moviecrawler.catalogue.outcomes import AnyOutcome, Fetched, Judged, record
 from moviecrawler.catalogue.rows import ImportRow, ListedTitle
 from moviecrawler.database.connection import Database, open_database
-from moviecrawler.items import Movie
+from moviecrawler.items import Movie, Site
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import record_of
 from tests.services.postgres import execute
@@ -92,7 +92,13 @@ class Catalogued(Database):
         record(self, outcomes)
 
     def boost(self, *imdb_ids: str, weight: float = 1.0, now: datetime = NOW) -> None:
-        assert store.boost(self, [("imdb", imdb_id) for imdb_id in imdb_ids], weight, now) == []
+        assert self.boost_named([("imdb", imdb_id) for imdb_id in imdb_ids], weight, now) == []
+
+    def boost_named(
+        self, titles: list[tuple[Site, str]], weight: float, now: datetime
+    ) -> list[tuple[Site, str]]:
+        with self.transaction() as cursor:
+            return store.boost_named(cursor, titles, weight, now)
 
     def claims_of(
         self, size: int = 10, *, site: Any = "imdb", worker: str = "w", now: datetime = NOW

@@ -12,7 +12,6 @@ import pytest
 from moviecrawler.catalogue.claims import MAX_CLAIMS, claim_unfound, extend, release
 from moviecrawler.catalogue.figures import due
 from moviecrawler.catalogue.rows import ListedTitle
-from moviecrawler.catalogue.store import boost
 from moviecrawler.errors import TransientStoreError
 from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, outcome, row
 
@@ -194,7 +193,7 @@ def test_a_boosted_title_goes_first_on_every_site_and_is_fetched_at_most_once_a_
     store: Catalogued,
 ) -> None:
     store.bring_in(row(1), row(2), row(3, site_ids={"metacritic": "movie/title-3"}))
-    assert boost(store, [("imdb", "tt1000003"), ("imdb", "tt7777777")], 2.0, NOW) == [
+    assert store.boost_named([("imdb", "tt1000003"), ("imdb", "tt7777777")], 2.0, NOW) == [
         ("imdb", "tt7777777")
     ]
     assert store.claim_ids() == ["tt1000003", "tt1000001", "tt1000002"]

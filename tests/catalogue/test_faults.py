@@ -13,7 +13,6 @@ import psycopg2
 import pytest
 import redis
 
-from moviecrawler.catalogue.store import boost
 from moviecrawler.clock import utc_text
 from moviecrawler.frontier.keys import SiteKeys
 from tests.catalogue.catalogued import Catalogued
@@ -106,7 +105,7 @@ def test_imports_and_boosts_in_the_middle_of_a_crawl_disturb_neither(slow: Due) 
         while running.poll() is None:
             imports += 1
             slow.know(popularity=float(imports % 90))
-            boost(store, boosted[imports % len(boosted) :][:5], 1.0, datetime.now(UTC))
+            store.boost_named(boosted[imports % len(boosted) :][:5], 1.0, datetime.now(UTC))
         assert running.returncode == 0
     assert imports
     assert "Traceback" not in slow.log

@@ -7,7 +7,6 @@ from moviecrawler.catalogue.claims import claim_unfound
 from moviecrawler.catalogue.figures import due
 from moviecrawler.catalogue.outcomes import CoveredBySeries
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.store import boost
 from moviecrawler.items import Score
 from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, page, row
 
@@ -174,7 +173,7 @@ def test_a_season_is_as_popular_as_its_series_and_boosted_by_its_own_id(store: C
     store.bring_in(show(popularity=33), source="again")
     assert of_season(store, ids[0]).popularity == 33
     told(store, *ids, at=NOW - 8 * DAY)
-    assert boost(store, [(SITE, ids[1]), (SITE, "tv/salt/season-9")], 1.0, NOW) == [
+    assert store.boost_named([(SITE, ids[1]), (SITE, "tv/salt/season-9")], 1.0, NOW) == [
         (SITE, "tv/salt/season-9")
     ]
     named_first = [(each.queue, each.title) for each in due(store, SITE, 5, NOW)]

@@ -254,7 +254,7 @@ def test_usual_argument_is_no_secret(value: str) -> None:
         ("no postgresql://me:hunter2@db/x", "no postgresql://***@db/x"),
         ("redis://:hunt@er2@h:1,redis://:x@i:2/a@b", "redis://***@h:1,redis://***@i:2/a@b"),
         ("no https://hunter2@files.example/imdb", "no https://***@files.example/imdb"),
-        ("http://h:1/a:b@c and u:p@h", "http://h:1/a:b@c and u:p@h"),
+        ("http://h:1/a:b@c and u:p@h", "http://h:1/a:b@c and ***@h"),
         ("bad dsn: host=db password=hunter2 user=me", "bad dsn: host=db password=*** user=me"),
         ('bad JSON: {"api_token": "hunter2", "x": 1}', 'bad JSON: {"api_token": "***", "x": 1}'),
         ("the token is missing: set X_TOKEN", "the token is missing: set X_TOKEN"),

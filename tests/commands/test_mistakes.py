@@ -76,7 +76,7 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
         (
             ["catalogue", "import", "imdb", "--from", "http://me:s3cret@h"],
             2,
-            "it has an @, as if it held a password",
+            "it has a user or a password before its host",
         ),
         (["catalogue", "boost", "0111161"], 2, "'0111161' is no title"),
         (
