@@ -131,20 +131,6 @@ def test_lines_of_prose_have_at_most_120_characters() -> None:
     ] == []
 
 
-def test_top_level_holds_only_what_belongs_there() -> None:
-    top = {name.split("/")[0] for name in _tracked() if not name.startswith(".")}
-    documents = {"README.md", "CHANGELOG.md", "LICENSE"}
-    assert top <= {
-        "moviecrawler",
-        "tests",
-        "scrapyd",
-        "scrapy.cfg",
-        "pyproject.toml",
-        "docker-compose.yml",
-        *documents,
-    }
-
-
 def test_readme_of_a_folder_names_its_modules() -> None:
     unnamed = []
     for readme in PACKAGE.rglob("README.md"):

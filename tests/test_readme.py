@@ -234,15 +234,6 @@ def _anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_each_part_says_first_what_it_does_and_promises() -> None:
-    for path in (PROJECT / "moviecrawler").glob("*/README.md"):
-        heading, first, *_ = path.read_text("utf-8").split("\n\n")
-        first = " ".join(first.split())
-        assert heading == f"# {path.parent.name}", path
-        assert "promise" in first, path
-        assert "must never" in first, path
-
-
 def test_settings_that_the_replica_s_readme_shows_have_crawls_ask_it(
     replica: ReplicaProcess,
 ) -> None:
