@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.serialisation import Envelope
 from moviecrawler.items import Site
 from moviecrawler.politeness.budgets import UNLIMITED, Budget, SiteReply
@@ -41,13 +42,14 @@ OUTCOMES = ("stored", "absent", "failed", "disallowed", "dead", "read", "unread"
 `failed`, or `disallowed` by robots.txt; lists and others are `read` or `unread`; each can become a
 `dead` letter."""
 TITLE_OUTCOMES = ("stored", "absent", "failed", "disallowed")
+DAY_SECONDS = 86_400
 DAYS_UNUSED = 7
 """Days after which a run that nobody has used expires."""
 DAYS_DEAD = 30
 """Days for which a dead letter is kept."""
 MAX_RUNS = 100
 """Runs of a site that are read, at most: those that were used last."""
-LONGEST_PAUSE_SECONDS = 7 * 86_400.0
+LONGEST_PAUSE_SECONDS = 7.0 * DAY_SECONDS
 """Each refusal doubles the pause before, up to this."""
 PROBE_SECONDS = 60.0
 """Seconds that workers wait for the answer to a probe before another one is sent."""
@@ -175,10 +177,8 @@ class Opened(msgspec.Struct, kw_only=True):
 
     over_at: float | None = None
     """Unix time at which the joined run was over; None when there is something to do."""
-    expired_open: int | None = None
-    """How many requests of the run expired unused; None when none did."""
     remarks: list[str] = []
-    """Sentences that the log should have: what was taken over, moved aside or lost."""
+    """Sentences that the log should have: what was taken over, moved aside, lost or expired."""
 
 
 class Reply(msgspec.Struct, kw_only=True):
@@ -236,6 +236,11 @@ class RunReport:
     state_of_site: SiteState
 
     @property
+    def order(self) -> tuple[int, float]:
+        """Where it stands in a report: by site, then from the run that began first."""
+        return RUN_SITES.index(self.site), self.started_at
+
+    @property
     def per_second(self) -> float:
         """Requests that ended in a second, on average."""
         seconds = (self.ended_at or self.now) - self.started_at
@@ -275,7 +280,7 @@ class FrontierReport:
     """Unix time by the backend's clock."""
     sites: dict[RunSite, SiteState]
     runs: list[RunReport] = field(default_factory=list)
-    """By site, then from the run that began first."""
+    """By `order`."""
 
 
 @dataclass(kw_only=True)
@@ -297,6 +302,27 @@ class DeadLetter:
             return msgspec.structs.asdict(msgspec.json.decode(self.body, type=Envelope))
         except (msgspec.DecodeError, RecursionError):
             return None
+
+
+def loss_remark(run: str) -> str:
+    """Say that the state of a run was made again."""
+    return f"the state of run {run!r} was lost: what its arguments name is queued again"
+
+
+def expired_remark(run: str, requests: int) -> str:
+    """Say that open requests of a run are gone."""
+    return (
+        f"{requests} requests that were left of run {run!r} are gone: it was unused for"
+        f" {DAYS_UNUSED} days, or what keeps the queue has lost them; what the arguments name is"
+        " queued again"
+    )
+
+
+def other_arguments(worker: Worker, theirs: str) -> ConfigurationError:
+    """Return the error of a worker whose run was begun with other arguments."""
+    return ConfigurationError(
+        f"run {worker.run.name!r} was begun with {theirs}, and this worker has {worker.arguments}"
+    )
 
 
 class Backend(ABC):

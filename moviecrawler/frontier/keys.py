@@ -91,8 +91,8 @@ class RunKeys:
         self.state = f"{self.prefix}state"
         """HASH of the run's figures: `arguments`; the fields of `Account` but `open`; `started_at`
         and `over_at` of the pass, and `counted_from`, from when on its account counts dead letters
-        (ms); `cursor` of the search for requests that `queue` or `leases`
-        has lost."""
+        (ms); `was_lost`, until a worker is told that it was; `cursor` of the search for requests
+        that `queue` or `leases` has lost."""
         self.queue = f"{self.prefix}queue"
         """ZSET of requests that wait: id → level, and when it was queued (µs)."""
         self.leases = f"{self.prefix}leases"

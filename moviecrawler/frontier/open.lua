@@ -18,16 +18,6 @@ local function drop_old_letters(key)
     end
 end
 
--- Move the letters that were requeued into the queue; return how many.
-local function queue_requeued()
-    local letters = redis.call('HGETALL', requeued_key)
-    for position = 1, #letters, 2 do
-        queue_letter(letters[position], letters[position + 1], position)
-    end
-    redis.call('DEL', requeued_key)
-    return #letters / 2
-end
-
 local function begin_pass()
     redis.call('DEL', state_key, queue_key, leases_key, requests_key)
     redis.call('HSET', state_key, 'requested', 1, 'titles', 0, 'counted_from', now)
@@ -58,7 +48,7 @@ if not state[1] then
         answer.gone = tonumber(redis.call('HGET', left_key, given.run)) or 0
         begin_pass()
     end
-elseif arguments and arguments ~= '' and arguments ~= given.arguments then
+elseif arguments and arguments ~= given.arguments then
     return cjson.encode({error = arguments})
 elseif over_at then
     local account = read_account(0)

@@ -10,6 +10,10 @@ CREATE TABLE runs (
     started_at REAL NOT NULL,
     over_at REAL,
     used_at REAL NOT NULL,
+    -- How many requests were open when it expired; null while it has not.
+    expired_open INTEGER,
+    -- Whether it was made again after it was lost, which is still to be said.
+    is_restored INTEGER NOT NULL DEFAULT 0,
     requested INTEGER NOT NULL DEFAULT 0,
     titles INTEGER NOT NULL DEFAULT 0,
     stored INTEGER NOT NULL DEFAULT 0,
@@ -76,12 +80,15 @@ CREATE TABLE seen (
     PRIMARY KEY (run, id)
 ) STRICT, WITHOUT ROWID;
 
--- One row is a title that counts for the limit of a pass.
+-- One row is a title that counts for the limit of a pass, as the `number`-th.
 CREATE TABLE limited_titles (
     run INTEGER NOT NULL,
     title TEXT NOT NULL,
+    number INTEGER NOT NULL,
     PRIMARY KEY (run, title)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX last_title ON limited_titles (run, number);
 
 -- One row is a dead letter, or one that waits for the next pass (`requeued_at` is not null).
 CREATE TABLE letters (
@@ -101,6 +108,11 @@ CREATE TABLE letters (
     UNIQUE (run, id)
 ) STRICT;
 
+CREATE TRIGGER request_died AFTER INSERT ON letters
+BEGIN
+    DELETE FROM requests WHERE run = NEW.run AND id = NEW.id;
+END;
+
 -- One row is a worker of a run, until it leaves or has not been heard of for its lease.
 CREATE TABLE workers (
     run INTEGER NOT NULL,
@@ -109,17 +121,25 @@ CREATE TABLE workers (
     PRIMARY KEY (run, name)
 ) STRICT, WITHOUT ROWID;
 
--- One row is a run that expired with open requests, until a worker is told so.
-CREATE TABLE expired (
-    run INTEGER PRIMARY KEY,
-    open INTEGER NOT NULL,
-    expired_at REAL NOT NULL
-) STRICT;
+-- A pass has seen nothing when it begins.
+CREATE TRIGGER pass_begun AFTER INSERT ON runs
+BEGIN
+    DELETE FROM seen WHERE run = NEW.run;
+    DELETE FROM limited_titles WHERE run = NEW.run;
+END;
+
+-- Of a run that has expired only its row and its letters are left.
+CREATE TRIGGER run_expired AFTER UPDATE OF expired_open ON runs
+BEGIN
+    DELETE FROM requests WHERE run = NEW.run;
+    DELETE FROM seen WHERE run = NEW.run;
+    DELETE FROM limited_titles WHERE run = NEW.run;
+    DELETE FROM workers WHERE run = NEW.run;
+END;
 
 -- One row is the budget and the circuit of a site. `until` is null while the circuit is closed.
 CREATE TABLE sites (
     site TEXT PRIMARY KEY,
-    asked_at REAL NOT NULL,
     day INTEGER NOT NULL,
     used INTEGER NOT NULL,
     next_at REAL NOT NULL,
@@ -128,6 +148,34 @@ CREATE TABLE sites (
     trips INTEGER NOT NULL,
     probe_until REAL
 ) STRICT, WITHOUT ROWID;
+
+-- The only row is the time of the latest step.
+CREATE TABLE clock (
+    number INTEGER PRIMARY KEY,
+    at REAL NOT NULL
+) STRICT;
+
+-- When the clock was set back, all times are moved back as far, so that nothing waits for long. What
+-- a run has done was then done a minute ago at least, before any worker that starts now.
+CREATE TRIGGER clock_set_back AFTER UPDATE ON clock
+WHEN NEW.at < OLD.at
+BEGIN
+    UPDATE runs
+    SET used_at = used_at + NEW.at - OLD.at - 60,
+        started_at = started_at + NEW.at - OLD.at - 60,
+        over_at = over_at + NEW.at - OLD.at - 60;
+    UPDATE requests
+    SET lease_until = lease_until + NEW.at - OLD.at
+    WHERE lease_until IS NOT NULL;
+    UPDATE workers
+    SET alive_until = alive_until + NEW.at - OLD.at;
+    UPDATE sites
+    SET next_at = next_at + NEW.at - OLD.at,
+        until = until + NEW.at - OLD.at,
+        probe_until = probe_until + NEW.at - OLD.at,
+        -- No day gets a second budget.
+        day = min(day, CAST(max(next_at + NEW.at - OLD.at, NEW.at) / 86400 AS INTEGER));
+END;
 
 -- One row is the robots.txt of a scheme and host, as it was fetched last.
 CREATE TABLE robots (

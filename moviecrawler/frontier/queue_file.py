@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Step = Callable[[sqlite3.Connection], "Result"]
-    Kind = Literal["DEFERRED", "IMMEDIATE"]
     Identity = tuple[int, int]
 
 Result = TypeVar("Result")
@@ -33,24 +31,12 @@ _CACHE_KIB = 16_000
 _MAX_WAL_BYTES = 64_000_000
 """What is kept of the log of changes after a large step, such as clearing a million rows."""
 _MOUNTS = Path("/proc/self/mountinfo")
-_MOUNT_POINT = 4
-"""Index of the folder among the fields of a line there."""
 _NETWORK_TYPES = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs"}
-_OCTAL = re.compile(r"\\([0-7]{3})")
-"""Such as `\040` for a space, in _MOUNTS."""
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR_SHORT_READ}
 
 
 class _DamagedError(FrontierError):
     """The file is no database, or not all of one."""
-
-
-class _Files(NamedTuple):
-    """Which files a connection has open: device and inode of each."""
-
-    database: Identity | None
-    log: Identity | None
-    memory: Identity | None
 
 
 class QueueFile:
@@ -60,15 +46,19 @@ class QueueFile:
     """
 
     def __init__(self, path: Path, opening: Path) -> None:
-        """Open nothing yet. `opening` is the lock file of who makes the file."""
+        """Open nothing yet. `opening` is the lock file of who opens the file."""
         self.path = path
         self.remarks: list[str] = []
         """Sentences that the log should have."""
-        self._log = path.with_name(f"{path.name}-wal")
-        self._memory = path.with_name(f"{path.name}-shm")
         self._opening = opening
         self._connection: sqlite3.Connection | None = None
-        self._files = _Files(None, None, None)
+        self._identity: Identity | None = None  # of the file that the connection has open
+
+    def take_remarks(self) -> list[str]:
+        """Return the sentences that the log should have, once."""
+        remarks = self.remarks.copy()
+        self.remarks.clear()
+        return remarks
 
     def change(self, step: Step[Result]) -> Result:
         """Run a step that writes. Make the file when it is missing, and again when it is damaged.
@@ -76,21 +66,23 @@ class QueueFile:
         Raises FrontierError, and ConfigurationError when the file can't be here.
         """
         try:
-            return self._run(step, "IMMEDIATE")
+            return self._run(step)
         except _DamagedError as error:
             self._move_aside(str(error))
-        return self._run(step, "IMMEDIATE")
+        return self._run(step)
 
-    def visit(self, step: Step[Result], kind: Kind, otherwise: Result) -> Result:
-        """Run a step of an operator; where there is no file, make none and return `otherwise`.
+    def visit(self, step: Step[Result], *, is_reading: bool) -> Result:
+        """Run a step of an operator; where there is no file, run it on an empty one in memory.
 
         Raises as `change` does, also when the file is damaged.
         """
         if not self.path.exists():
             self.close()
-            return otherwise
+            with closing(self._connect(":memory:")) as empty:
+                empty.executescript(read_package_file(__package__, "queue.sql"))
+                return step(empty)
         try:
-            return self._run(step, kind)
+            return self._run(step, is_reading=is_reading)
         except _DamagedError as error:
             raise FrontierError(f"{error}; the next crawl moves it away and begins anew") from error
 
@@ -102,13 +94,14 @@ class QueueFile:
             with suppress(sqlite3.Error):  # of a file that is damaged
                 connection.close()
 
-    def _run(self, step: Step[Result], kind: Kind) -> Result:
+    def _run(self, step: Step[Result], *, is_reading: bool = False) -> Result:
         try:
             connection = self._open()
-            with _transaction(connection, kind):
+            # A step that writes waits for its turn before it reads.
+            with _transaction(connection, "DEFERRED" if is_reading else "IMMEDIATE"):
                 return step(connection)
         except Timeout:
-            raise FrontierError(f"another process has been making {self.path} for 10 s") from None
+            raise FrontierError(f"another process has been opening {self.path} for 10 s") from None
         except OSError as error:
             raise FrontierError(f"{self.path}: {error}") from error
         except sqlite3.DatabaseError as error:
@@ -129,102 +122,68 @@ class QueueFile:
 
     def _open(self) -> sqlite3.Connection:
         """Return a connection to the file that is at `path` now."""
-        if self._connection is not None:
-            if _identity(self.path) == self._files.database:
-                return self._connection
-            self._delete_leftovers()
-            self.close()
-        found = self._look()
-        self._files = found
+        if self._connection is not None and _identity(self.path) == self._identity:
+            return self._connection
+        self.close()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         _refuse_network(self.path.parent)
-        connection = self._connect(is_new=found.database is None)
-        try:
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-            connection.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
-        except BaseException:
-            connection.close()
-            raise
-        connection.row_factory = sqlite3.Row
-        self._connection = connection
-        self._files = self._look()
-        return connection
-
-    def _connect(self, *, is_new: bool) -> sqlite3.Connection:
-        if not is_new:
-            connection = self._connection_to_path()
-            try:
-                ((version,),) = connection.execute("PRAGMA user_version")
-            except BaseException:
-                connection.close()
-                raise
-            if version == _LAYOUT:
-                return connection
-            connection.close()
-        # SQLite fails when two processes do this to a new file at the same time.
+        # SQLite fails when two processes make a file at the same time.
         with self._lock():
             if not self.path.exists():
                 # The log of a file that was deleted would be taken for that of the new one.
-                self._log.unlink(missing_ok=True)
-                self._memory.unlink(missing_ok=True)
-            connection = self._connection_to_path()
+                for path in self._logs():
+                    path.unlink(missing_ok=True)
+            connection = self._connect(self.path)
+            self._identity = _identity(self.path)
             try:
                 self._prepare(connection)
             except BaseException:
                 connection.close()
                 raise
+        self._connection = connection
         return connection
 
-    def _connection_to_path(self) -> sqlite3.Connection:
-        return sqlite3.connect(
-            self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    @staticmethod
+    def _connect(path: Path | str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
+        connection.row_factory = sqlite3.Row
+        return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Make the tables, unless they are there."""
         ((version,),) = connection.execute("PRAGMA user_version")
-        if version == _LAYOUT:
-            return
+        ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
         if version > _LAYOUT:
             raise ConfigurationError(
                 f"{self.path} was made by a newer version of moviecrawler (its layout is {version},"
                 f" and this version knows {_LAYOUT}); install that version again, or move the file"
                 " away to begin a new queue"
             )
-        ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
-        if tables:
+        if version < _LAYOUT and tables:
             raise ConfigurationError(
                 f"{self.path} was made by another program; move it away, or set another DATA_DIR"
             )
-        # Nothing is lost with a new file: it need not be on the disk when this returns.
-        connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("PRAGMA journal_mode = WAL")
-        tables = read_package_file(__package__, "queue.sql")
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {_LAYOUT}; COMMIT;"
-        )
+        if version < _LAYOUT:
+            # Nothing is lost with a new file: it need not be on the disk when this returns.
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute("PRAGMA journal_mode = WAL")
+            statements = read_package_file(__package__, "queue.sql")
+            connection.executescript(
+                f"BEGIN IMMEDIATE; {statements} PRAGMA user_version = {_LAYOUT}; COMMIT;"
+            )
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
 
     def _lock(self) -> FileLock:
-        self._opening.parent.mkdir(parents=True, exist_ok=True)
+        self._opening.parent.mkdir(exist_ok=True)
         return FileLock(self._opening, timeout=_BUSY_SECONDS)
 
-    # --- What others do to the file ------------------------------------------------------------
-
-    def _look(self) -> _Files:
-        return _Files(
-            database=_identity(self.path),
-            log=_identity(self._log),
-            memory=_identity(self._memory),
-        )
-
-    def _delete_leftovers(self) -> None:
-        """Delete what belongs to the file that was here: it would damage the one that is."""
-        with self._lock():
-            found = self._look()
-            if found.log == self._files.log:
-                self._log.unlink(missing_ok=True)
-            if found.memory == self._files.memory:
-                self._memory.unlink(missing_ok=True)
+    def _logs(self) -> list[Path]:
+        """Return the files that SQLite keeps beside the file."""
+        return [self.path.with_name(f"{self.path.name}{end}") for end in ("-wal", "-shm")]
 
     def _move_aside(self, reason: str) -> None:
         """Give a damaged file another name, unless another process has done so."""
@@ -232,16 +191,15 @@ class QueueFile:
         target = self.path.with_name(f"{self.path.name}.damaged-{at:%Y%m%dT%H%M%S.%fZ}")
         try:
             with self._lock():
-                is_ours = _identity(self.path) == self._files.database
+                is_ours = _identity(self.path) == self._identity
                 self.close()
-                if self._files.database is None or not is_ours:
+                if self._identity is None or not is_ours:
                     return
-                for path in (self._log, self._memory):
+                for path in (*self._logs(), self.path):
                     with suppress(FileNotFoundError):
                         path.rename(f"{target}{path.name.removeprefix(self.path.name)}")
-                self.path.rename(target)
         except Timeout:
-            raise FrontierError(f"another process has been making {self.path} for 10 s") from None
+            raise FrontierError(f"another process has been opening {self.path} for 10 s") from None
         except OSError as error:
             raise FrontierError(f"{self.path} is damaged, and can't be moved: {error}") from error
         self.remarks.append(
@@ -250,7 +208,7 @@ class QueueFile:
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection, kind: Kind) -> Iterator[None]:
+def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
     """Commit at the end of the block, or roll back."""
     connection.execute(f"BEGIN {kind}")
     try:
@@ -278,7 +236,7 @@ def _refuse_network(folder: Path) -> None:
 
     SQLite's log needs memory that all processes share.
     """
-    kind = _file_system(folder.resolve())
+    kind = _file_system(folder)
     if kind in _NETWORK_TYPES:
         raise ConfigurationError(
             f"{folder} is on a network file system ({kind}), where SQLite can't keep the queue; set"
@@ -292,13 +250,11 @@ def _file_system(folder: Path) -> str:
         lines = _MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
         return ""
-    kinds = {}
+    device = folder.stat().st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
     for line in lines:
-        # 36 35 98:0 / /mnt\040two rw,noatime shared:1 - ext4 /dev/sda rw
+        # 36 35 98:0 / /mnt/two rw,noatime shared:1 - ext4 /dev/sda rw
         mount, _, source = line.partition(" - ")
-        fields = mount.split(" ")
-        if len(fields) > _MOUNT_POINT:
-            point = _OCTAL.sub(lambda escaped: chr(int(escaped[1], 8)), fields[_MOUNT_POINT])
-            kinds[Path(point)] = source.split(" ")[0]  # of two on one folder, the later is seen
-    holders = [path for path in (folder, *folder.parents) if path in kinds]
-    return kinds[holders[0]] if holders else ""
+        if f" {number} " in mount:
+            return source.split(" ")[0]
+    return ""

@@ -17,8 +17,9 @@ import redis.exceptions
 from scrapy_redis import defaults
 from scrapy_redis.scheduler import Scheduler
 
-from moviecrawler.errors import ConfigurationError, FrontierError, FrontierFullError
+from moviecrawler.errors import FrontierError, FrontierFullError
 from moviecrawler.frontier.contract import (
+    DAY_SECONDS,
     DAYS_UNUSED,
     MAX_RUNS,
     OUTCOMES,
@@ -35,6 +36,9 @@ from moviecrawler.frontier.contract import (
     RunName,
     RunReport,
     SiteState,
+    expired_remark,
+    loss_remark,
+    other_arguments,
 )
 from moviecrawler.frontier.keys import (
     BANS_SECONDS,
@@ -76,7 +80,6 @@ _SCRIPTS = {
     "take": (*_RUN_SCRIPT, "site", "take"),
 }
 """The files of which each script is made."""
-_DAY_SECONDS = 86_400
 _DAMAGED_KEYS = "surrogateescape"
 """How fields of a HASH that are no UTF-8 become text, so that they can be deleted."""
 
@@ -102,6 +105,8 @@ class _Answer(msgspec.Struct, kw_only=True):
     account: Account
     waiting: int
     wrong_type: str
+    was_lost: bool
+    """Whether the state was made again since a worker was told so."""
 
 
 class _OpenAnswer(msgspec.Struct, kw_only=True):
@@ -189,7 +194,7 @@ class RedisBackend(Backend):
     async def keep_robots(self, host: str, text: str) -> None:
         """Write the key of a host's robots.txt."""
         kept = KeptRobots(text=text, fetched_at=time.time())
-        seconds = DAYS_UNUSED * _DAY_SECONDS
+        seconds = DAYS_UNUSED * DAY_SECONDS
         with _as_frontier_errors():
             await self.client.set(robots_key(host), msgspec.json.encode(kept), ex=seconds)
 
@@ -235,12 +240,11 @@ class RedisBackend(Backend):
             )
         opened = msgspec.json.decode(answer, type=_OpenAnswer)
         if opened.error is not None:
-            raise ConfigurationError(
-                f"run {worker.run.name!r} was begun with {opened.error},"
-                f" and this worker has {worker.arguments}"
-            )
+            raise other_arguments(worker, opened.error)
+        if opened.gone:
+            remarks.append(expired_remark(worker.run.name, opened.gone))
         over_at = opened.over_at / 1000 if opened.over_at is not None else None
-        return Opened(over_at=over_at, expired_open=opened.gone or None, remarks=remarks)
+        return Opened(over_at=over_at, remarks=remarks)
 
     async def _take_over(self, keys: SiteKeys) -> list[str]:
         """Return a sentence for each run of the layout before that had something left."""
@@ -287,7 +291,7 @@ class RedisBackend(Backend):
             **_terms(worker.budget),
         )
         answer = msgspec.json.decode(encoded, type=_Answer)
-        remarks = []
+        remarks = [loss_remark(worker.run.name)] if answer.was_lost else []
         if answer.wrong_type:
             key = self.keys_of(worker.run).site.start_urls
             remarks.append(
@@ -335,8 +339,7 @@ class RedisBackend(Backend):
                 found = await self._read_run(run, report)
                 if found is not None:
                     report.runs.append(found)
-        order = list(RUN_SITES)
-        report.runs.sort(key=lambda run: (order.index(run.site), run.started_at))
+        report.runs.sort(key=lambda run: run.order)
         return report
 
     async def _read_site(
@@ -352,7 +355,7 @@ class RedisBackend(Backend):
             state.refusal = circuit[b"reason"].decode(errors="backslashreplace")
         if b"until" in circuit:
             state.stopped_until = float(circuit[b"until"]) / 1000
-        if int(spent.get(b"day", -1)) >= seconds // _DAY_SECONDS:
+        if int(spent.get(b"day", -1)) >= seconds // DAY_SECONDS:
             state.used_today = int(spent[b"used"])
         return state
 

@@ -97,12 +97,23 @@ local function put_arguments(arguments)
     redis.call('HSET', state_key, 'arguments', arguments, 'started_at', now)
 end
 
+-- Move the letters that were requeued into the queue; return how many.
+local function queue_requeued()
+    local letters = redis.call('HGETALL', requeued_key)
+    for position = 1, #letters, 2 do
+        queue_letter(letters[position], letters[position + 1], position)
+    end
+    redis.call('DEL', requeued_key)
+    return #letters / 2
+end
+
 -- Begin anew a run whose state was lost. Its dead letters count, so that no failure is hidden.
 local function recover(arguments)
     put_arguments(arguments)
-    local dead = redis.call('HLEN', dead_key)
+    local dead = redis.call('HLEN', dead_key) + redis.call('HLEN', requeued_key)
     redis.call('HSET', state_key, 'requested', redis.call('HLEN', requests_key) + dead)
-    redis.call('HSET', state_key, 'dead', dead, 'counted_from', 0)
+    redis.call('HSET', state_key, 'dead', dead, 'counted_from', 0, 'was_lost', 1)
+    queue_requeued()
 end
 
 local function count_open()

@@ -177,14 +177,6 @@ class FrontierScheduler(BaseScheduler):
             end_crawl(self.crawler, reason, str(error))
             return
         self._log_remarks(opened.remarks)
-        if opened.expired_open:
-            self._log(
-                logging.WARNING,
-                "%d requests that were left of run %r are gone: it was unused for 7 days, or what"
-                " keeps the queue has lost them; what the arguments name is queued again",
-                opened.expired_open,
-                self._worker.run.name,
-            )
         if opened.over_at is not None:
             self._log(
                 logging.INFO,

@@ -4,7 +4,7 @@
 -- given.worker, given.lease (ms), given.deliveries (after which a request is a dead letter)
 -- given.renew  ids of the requests whose leases the worker renews
 -- given.want   how many more it asks for; as many seeds are moved to the queue
--- Returns {JSON of site, account, waiting and wrong_type (of the key of seeds),
+-- Returns {JSON of site, account, waiting, wrong_type (of the key of seeds) and was_lost,
 --          {{id, number of this delivery, body}, …}, ids of new dead letters}
 
 local DELIVERIES_ALONE = 2
@@ -117,5 +117,6 @@ local reply = {
     account = read_account(end_step()),
     waiting = redis.call('ZCARD', queue_key),
     wrong_type = not pop and kind ~= 'none' and kind or '',
+    was_lost = redis.call('HDEL', state_key, 'was_lost') == 1,
 }
 return {cjson.encode(reply), handed_out, new_dead_letters}

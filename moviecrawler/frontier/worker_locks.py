@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -9,11 +10,12 @@ from urllib.parse import quote
 from filelock import FileLock, Timeout
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from pathlib import Path
 
 _MAX_NAME_CHARACTERS = 200
 _SUFFIX = ".lock"
+_SWEPT_AFTER_SECONDS = 86_400.0
+_CANT_LOCK = (Timeout, OSError, NotImplementedError)
 
 
 class WorkerLocks:
@@ -24,73 +26,63 @@ class WorkerLocks:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._held: dict[str, FileLock] = {}
-        self._files: dict[str, tuple[int, int]] = {}  # of the locks that are held
+        self._held: dict[Path, FileLock] = {}
 
     def hold(self, worker: str) -> None:
-        """Hold the lock of a worker of this process, anew when its file was deleted."""
+        """Hold the lock of a worker of this process."""
         path = self._path(worker)
-        if worker in self._held:
-            if self._file(path) == self._files[worker]:
-                return
-            self._free(worker)
-        lock = FileLock(path, timeout=0, thread_local=False, fallback_to_soft=False)
-        with suppress(Timeout, OSError, NotImplementedError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
-            self._held[worker] = lock
-            self._files[worker] = self._file(path) or (0, 0)
+        if path not in self._held:
+            lock = _lock_on(path)
+            with suppress(*_CANT_LOCK):
+                self._folder.mkdir(parents=True, exist_ok=True)
+                lock.acquire()
+                self._held[path] = lock
 
     def is_dead(self, worker: str) -> bool:
         """Tell whether the process that held a worker's lock has ended.
 
         Of a worker without a file nothing is known: others may have deleted it.
         """
-        path = self._path(worker)
-        if worker in self._held or not path.exists():
-            return False
-        lock = FileLock(path, timeout=0, thread_local=False, fallback_to_soft=False)
-        try:
-            lock.acquire()
-        except (Timeout, OSError, NotImplementedError):
-            return False
-        lock.release()
-        return True
+        return self._is_free(self._path(worker))
 
     def remove(self, worker: str) -> None:
         """Delete the file of a worker that has ended."""
+        path = self._path(worker)
         with suppress(OSError):
-            self._path(worker).unlink()
-        self._free(worker)
+            path.unlink()
+        lock = self._held.pop(path, None)
+        if lock is not None:
+            lock.release()
 
-    def sweep(self, known: Collection[str]) -> None:
-        """Delete the files of dead workers, but those of `known` ones, whose leases still run."""
-        kept = {self._path(worker) for worker in [*known, *self._held]}
+    def sweep(self) -> None:
+        """Delete the files of workers that died long ago, whose leases have ended anyhow."""
+        latest = time.time() - _SWEPT_AFTER_SECONDS
         with suppress(OSError):
-            for path in set(self._folder.glob(f"*{_SUFFIX}")) - kept:
-                lock = FileLock(path, timeout=0, thread_local=False, fallback_to_soft=False)
-                with suppress(Timeout, NotImplementedError), lock:
+            for path in self._folder.glob(f"*{_SUFFIX}"):
+                if path.stat().st_mtime < latest and self._is_free(path):
                     path.unlink()
 
     def free_all(self) -> None:
         """Free the locks of this process, which tells others that its workers have ended."""
-        for worker in list(self._held):
-            self._free(worker)
-
-    def _free(self, worker: str) -> None:
-        lock = self._held.pop(worker, None)
-        self._files.pop(worker, None)
-        if lock is not None:
+        while self._held:
+            _, lock = self._held.popitem()
             lock.release()
+
+    def _is_free(self, path: Path) -> bool:
+        if path in self._held or not path.exists():
+            return False
+        lock = _lock_on(path)
+        try:
+            lock.acquire()
+        except _CANT_LOCK:
+            return False
+        lock.release()
+        return True
 
     def _path(self, worker: str) -> Path:
         # A name ends with what is its own.
         return self._folder / f"{quote(worker, safe='')[-_MAX_NAME_CHARACTERS:]}{_SUFFIX}"
 
-    @staticmethod
-    def _file(path: Path) -> tuple[int, int] | None:
-        try:
-            status = path.stat()
-        except OSError:
-            return None
-        return status.st_dev, status.st_ino
+
+def _lock_on(path: Path) -> FileLock:
+    return FileLock(path, timeout=0, thread_local=False, fallback_to_soft=False)

@@ -21,6 +21,8 @@ from moviecrawler.frontier.contract import (
     End,
     Push,
     RunName,
+    expired_remark,
+    loss_remark,
 )
 from moviecrawler.frontier.outbox import Outbox
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
@@ -84,7 +86,7 @@ async def test_a_run_that_is_not_over_is_joined_whenever_somebody_asked(
 ) -> None:
     await begin(backend, ONE, "a", "b")
     opened = await backend.open(TWO, requested_at, age)
-    assert (opened.over_at, opened.expired_open) == (None, None)
+    assert (opened.over_at, opened.remarks) == (None, [])
     reply = await backend.take(TWO)
     assert (reply.account.requested, reply.account.open, reply.waiting) == (3, 2, 2)
 
@@ -145,13 +147,6 @@ async def test_a_worker_with_other_arguments_is_refused(backend: Backend) -> Non
         await open_now(backend, other)
     await begin(backend, worker(run=RunName("imdb", "other"), arguments="ids=b"))
     await begin(backend, worker(run=RunName("metacritic", "run"), arguments="ids=b"))
-
-
-async def test_a_state_without_arguments_refuses_nobody(backend: Backend) -> None:
-    await begin(backend, worker("nameless", arguments=""), "a")
-    assert await open_now(backend, ONE) is None
-    with pytest.raises(ConfigurationError, match="was begun with ids=a"):
-        await open_now(backend, worker("other", arguments="ids=b"))
 
 
 async def test_one_worker_at_a_time_queues_what_the_arguments_name(
@@ -680,7 +675,10 @@ async def test_a_lost_state_hides_no_dead_letter_and_has_all_queued_again(
     first, second = (await backend.take(ONE, 2)).deliveries
     await backend.finish(ONE, [dead(first), stored(second)])
     await outside.lose("state")
-    account = await account_of(backend, ONE)
+    reply = await backend.take(ONE)
+    assert reply.remarks == [loss_remark("run")]
+    assert (await backend.take(TWO)).remarks == []
+    account = reply.account
     assert (account.requested, account.dead, account.open) == (3, 1, 2)  # with new arguments
     end = await take_arguments(backend, ONE)
     assert await backend.push(ONE, pushes("b", "c")) == 1  # nothing counts as seen but what is open
@@ -722,9 +720,9 @@ async def test_a_run_that_is_unused_expires_after_a_week_and_that_is_said_once(
     assert not await outside.lives_for(7.1 * DAY_SECONDS)
     await outside.expire()
     opened = await backend.open(worker("other", arguments="ids=b"), None, 0)
-    assert (opened.over_at, opened.expired_open) == (None, 2)
+    assert (opened.over_at, opened.remarks) == (None, [expired_remark("run", 2)])
     opened = await backend.open(worker("other", arguments="ids=b"), None, 0)
-    assert (opened.over_at, opened.expired_open) == (None, None)
+    assert (opened.over_at, opened.remarks) == (None, [])
     assert (await account_of(backend, ONE)).requested == 1
 
 
@@ -735,7 +733,7 @@ async def test_nothing_is_said_of_a_run_that_expired_when_it_was_over(
     await finish_all(backend, ONE)
     await outside.expire()
     opened = await backend.open(ONE, None, 1e7)
-    assert (opened.over_at, opened.expired_open) == (None, None)
+    assert (opened.over_at, opened.remarks) == (None, [])
 
 
 async def test_a_run_lives_for_a_week_after_the_pause_of_its_site(

@@ -364,9 +364,10 @@ class Frontier(RuleBasedStateMachine):
         self.arguments_wait()
         self.old.clear()
         self.counts = dict.fromkeys(self.counts, 0)
-        self.counts["requested"] = len(self.open) + len(self.dead)
-        self.counts["dead"] = len(self.dead)
+        self.counts["dead"] = len(self.dead) + len(self.requeued)
+        self.counts["requested"] = len(self.open) + self.counts["dead"]
         self.are_titles_known = False
+        self.queue_letters()
 
     # --- What always holds ----------------------------------------------------------------------
 
