@@ -152,17 +152,6 @@ class Account(msgspec.Struct, kw_only=True):
         """Requests that others have deleted from the queue."""
         return max(0, self.requested - self.ended - self.open)
 
-    @property
-    def in_words(self) -> str:
-        """What became of the requests that did not end well."""
-        counts = {
-            "wait for the next worker": self.open,
-            "are dead letters": self.dead,
-            "are lost": self.lost,
-        }
-        shown = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-        return shown or "all are done"
-
 
 class KeptRobots(msgspec.Struct, frozen=True, kw_only=True):
     """The robots.txt of a host that a worker has fetched."""
@@ -188,8 +177,8 @@ class Reply(msgspec.Struct, kw_only=True):
     account: Account
     waiting: int
     """Requests that are queued, and not leased."""
-    deliveries: list[Delivery]
-    new_dead_letters: list[str]
+    deliveries: list[Delivery] = []
+    new_dead_letters: list[str] = []
     """Requests that became dead letters in this step, as their workers died."""
     remarks: list[str] = []
     """Sentences that the log should have, such as of a key of another type."""

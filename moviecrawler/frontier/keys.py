@@ -111,16 +111,20 @@ class RunKeys:
         """SET of the ids of the titles requested, when the run has a limit."""
         self.workers = f"{self.prefix}workers"
         """ZSET: worker → until when it counts as alive (ms), unless a heartbeat renews that."""
-        self.for_scripts = [
+        self.of_pass = [
             self.state,
             self.queue,
             self.leases,
             self.requests,
             self.seen,
-            self.dead,
-            self.requeued,
             self.titles,
             self.workers,
+        ]
+        """Those that expire with the pass."""
+        self.for_scripts = [
+            *self.of_pass,
+            self.dead,
+            self.requeued,
             self.site.runs,
             self.site.left,
             self.site.budget,

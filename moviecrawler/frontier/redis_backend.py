@@ -51,7 +51,7 @@ from moviecrawler.frontier.keys import (
 )
 from moviecrawler.frontier.scheduler import FrontierScheduler
 from moviecrawler.options import read_package_file
-from moviecrawler.politeness.budgets import SiteReply
+from moviecrawler.politeness.budgets import UNLIMITED, SiteReply
 from moviecrawler.redis_client import (
     check_eviction,
     check_server_clock,
@@ -98,12 +98,9 @@ class RedisFrontierScheduler(FrontierScheduler, Scheduler):  # type: ignore[misc
         return cls()
 
 
-class _Answer(msgspec.Struct, kw_only=True):
-    """What `take.lua` returns as JSON."""
+class _Answer(Reply, kw_only=True):
+    """What `take.lua` returns as JSON, and beside it."""
 
-    site: SiteReply
-    account: Account
-    waiting: int
     wrong_type: str
     was_lost: bool
     """Whether the state was made again since a worker was told so."""
@@ -291,24 +288,19 @@ class RedisBackend(Backend):
             **_terms(worker.budget),
         )
         answer = msgspec.json.decode(encoded, type=_Answer)
-        remarks = [loss_remark(worker.run.name)] if answer.was_lost else []
+        if answer.was_lost:
+            answer.remarks.append(loss_remark(worker.run.name))
         if answer.wrong_type:
             key = self.keys_of(worker.run).site.start_urls
-            remarks.append(
+            answer.remarks.append(
                 f"the key {key} of Redis is a {answer.wrong_type}, and no seed is taken from it;"
                 " push seeds to a list, a set or a sorted set"
             )
-        return Reply(
-            site=answer.site,
-            account=answer.account,
-            waiting=answer.waiting,
-            deliveries=[
-                Delivery(id=id_.decode(), number=number, body=body)
-                for id_, number, body in deliveries
-            ],
-            new_dead_letters=[id_.decode() for id_ in dead],
-            remarks=remarks,
-        )
+        answer.deliveries = [
+            Delivery(id=id_.decode(), number=number, body=body) for id_, number, body in deliveries
+        ]
+        answer.new_dead_letters = [id_.decode() for id_ in dead]
+        return answer
 
     async def finish(self, worker: Worker, ends: Sequence[End]) -> None:
         """Run `finish.lua`."""
@@ -332,34 +324,29 @@ class RedisBackend(Backend):
         with _as_frontier_errors():
             seconds, microseconds = await self.client.time()
             now = seconds + microseconds / 1e6
-            report = FrontierReport(now=now, sites={})
-            for one in RUN_SITES:
-                report.sites[one] = await self._read_site(one, budgets, int(seconds))
-            for run in await self._runs(site, name):
-                found = await self._read_run(run, report)
-                if found is not None:
-                    report.runs.append(found)
-        report.runs.sort(key=lambda run: run.order)
-        return report
+            sites = {each: await self._read_site(each, budgets, now) for each in RUN_SITES}
+            names = await self._runs(site, name)
+            runs = [await self._read_run(run, sites[run.site], now) for run in names]
+        found = [run for run in runs if run is not None]
+        return FrontierReport(now=now, sites=sites, runs=sorted(found, key=lambda run: run.order))
 
     async def _read_site(
-        self, site: RunSite, budgets: Mapping[RunSite, Budget], seconds: int
+        self, site: RunSite, budgets: Mapping[RunSite, Budget], now: float
     ) -> SiteState:
         keys = SiteKeys(site)
-        circuit = await self.client.hgetall(keys.circuit)
-        spent = await self.client.hgetall(keys.budget)
-        state = SiteState(site=site)
-        if site in budgets:
-            state.budget = budgets[site]
-        if b"reason" in circuit:
-            state.refusal = circuit[b"reason"].decode(errors="backslashreplace")
-        if b"until" in circuit:
-            state.stopped_until = float(circuit[b"until"]) / 1000
-        if int(spent.get(b"day", -1)) >= seconds // DAY_SECONDS:
-            state.used_today = int(spent[b"used"])
-        return state
+        circuit = _decode(await self.client.hgetall(keys.circuit))
+        spent = _decode(await self.client.hgetall(keys.budget))
+        # Its day is a later one when a clock was ahead.
+        is_of_today = int(spent.get("day", -1)) >= now // DAY_SECONDS
+        return SiteState(
+            site=site,
+            refusal=circuit.get("reason"),
+            stopped_until=float(circuit["until"]) / 1000 if "until" in circuit else None,
+            used_today=int(spent["used"]) if is_of_today else 0,
+            budget=budgets.get(site, UNLIMITED),
+        )
 
-    async def _read_run(self, run: RunName, report: FrontierReport) -> RunReport | None:
+    async def _read_run(self, run: RunName, site: SiteState, now: float) -> RunReport | None:
         keys = self.keys_of(run)
         pipe = self.client.pipeline(transaction=False)
         pipe.hgetall(keys.state)
@@ -367,26 +354,27 @@ class RedisBackend(Backend):
         pipe.zcard(keys.leases)
         pipe.hlen(keys.dead)
         pipe.hlen(keys.requeued)
-        pipe.zcount(keys.workers, report.now * 1000, "+inf")
-        state, requests, leases, dead, requeued, workers = await pipe.execute()
-        if not (state or requeued or dead):
+        pipe.zcount(keys.workers, now * 1000, "+inf")
+        encoded, requests, leases, dead, requeued, workers = await pipe.execute()
+        if not (encoded or requeued or dead):
             return None
-        account = Account(open=max(requests, leases))
-        for figure in ("requested", "titles", *OUTCOMES):
-            setattr(account, figure, int(state.get(figure.encode(), 0)))
-        over_at = float(state.get(b"over_at", 0 if state else report.now * 1000))
+        state = _decode(encoded)
+        account = msgspec.convert(state, Account, strict=False)
+        account.open = max(requests, leases)
+        # A run of which only letters are left began and ended now.
+        over_at = float(state.get("over_at", 0 if state else now * 1000))
         return RunReport(
             site=run.site,
             run=run.name,
-            arguments=state.get(b"arguments", b"").decode(errors="backslashreplace"),
+            arguments=state.get("arguments", ""),
             account=account,
             dead_letters=dead,
             requeued=requeued,
             workers=workers,
-            started_at=float(state.get(b"started_at", report.now * 1000)) / 1000,
+            started_at=float(state.get("started_at", now * 1000)) / 1000,
             ended_at=over_at / 1000 or None,
-            now=report.now,
-            state_of_site=report.sites[run.site],
+            now=now,
+            state_of_site=site,
         )
 
     async def _runs(self, site: RunSite | None, name: str | None) -> list[RunName]:
@@ -432,22 +420,12 @@ class RedisBackend(Backend):
     async def drop_run(self, run: RunName) -> bool:
         """Delete all keys of a run but its dead letters; return whether it was there."""
         keys = self.keys_of(run)
-        of_run = [
-            keys.state,
-            keys.queue,
-            keys.leases,
-            keys.requests,
-            keys.seen,
-            keys.requeued,
-            keys.titles,
-            keys.workers,
-        ]
         with _as_frontier_errors():
             pipe = self.client.pipeline(transaction=True)
-            pipe.unlink(*of_run)
+            pipe.unlink(*keys.of_pass, keys.requeued)
             pipe.hdel(keys.site.left, run.name)
-            answers = await pipe.execute()
-        return bool(answers[0])
+            deleted, _ = await pipe.execute()
+        return bool(deleted)
 
     async def close(self) -> None:
         """Close the client's connections."""
@@ -467,6 +445,12 @@ class RedisBackend(Backend):
         """Run a script; raise FrontierError when Redis can't."""
         with _as_frontier_errors():
             return await self._scripts[name](keys=keys, args=[msgspec.msgpack.encode(given)])
+
+
+def _decode(fields: Mapping[bytes, bytes]) -> dict[str, str]:
+    return {
+        name.decode(): value.decode(errors="backslashreplace") for name, value in fields.items()
+    }
 
 
 def _terms(budget: Budget) -> dict[str, float]:

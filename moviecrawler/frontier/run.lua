@@ -1,6 +1,6 @@
 -- What all scripts of a run share.
 --
--- KEYS  1 state  2 queue  3 leases  4 requests  5 seen  6 dead  7 requeued  8 titles  9 workers
+-- KEYS  1 state  2 queue  3 leases  4 requests  5 seen  6 titles  7 workers  8 dead  9 requeued
 --       10 runs  11 left  12 budget  13 circuit; `keys.py` says what each holds
 
 local state_key = KEYS[1]
@@ -8,10 +8,10 @@ local queue_key = KEYS[2]
 local leases_key = KEYS[3]
 local requests_key = KEYS[4]
 local seen_key = KEYS[5]
-local dead_key = KEYS[6]
-local requeued_key = KEYS[7]
-local titles_key = KEYS[8]
-local workers_key = KEYS[9]
+local titles_key = KEYS[6]
+local workers_key = KEYS[7]
+local dead_key = KEYS[8]
+local requeued_key = KEYS[9]
 local runs_key = KEYS[10]
 local left_key = KEYS[11]
 local budget_key = KEYS[12]
@@ -134,11 +134,8 @@ local function end_step()
     -- A run that waits for a site that has refused us lives until a week after the pause.
     local closed_until = tonumber(redis.call('HGET', circuit_key, 'until')) or 0
     local lifetime = UNUSED_MS + math.max(0, closed_until - now)
-    local of_run = {
-        state_key, queue_key, leases_key, requests_key, seen_key, titles_key, workers_key,
-    }
-    for _, key in ipairs(of_run) do
-        redis.call('PEXPIRE', key, lifetime)
+    for number = 1, 7 do  -- the keys of the pass
+        redis.call('PEXPIRE', KEYS[number], lifetime)
     end
     return open
 end

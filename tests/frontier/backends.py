@@ -299,6 +299,11 @@ async def account_of(backend: Backend, one: Worker) -> Account:
     return (await backend.take(one)).account
 
 
+def is_all_done(account: Account) -> bool:
+    """Tell whether nothing is open, dead or lost."""
+    return (account.open, account.dead, account.lost) == (0, 0, 0)
+
+
 async def letters_of(backend: Backend, run: RunName = RUN) -> list[DeadLetter]:
     """Return the dead letters of a run."""
     return [letter async for letter in backend.dead_letters(run.site, run.name)]

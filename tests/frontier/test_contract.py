@@ -41,6 +41,7 @@ from tests.frontier.backends import (
     done,
     finish_all,
     ids,
+    is_all_done,
     letters_of,
     open_now,
     pushes,
@@ -123,7 +124,7 @@ async def test_a_run_whose_name_was_chosen_is_passed_over_once(backend: Backend)
     await finish_all(backend, ONCE)
     await asyncio.sleep(0.01)
     assert await open_now(backend, ONCE) is not None
-    assert (await account_of(backend, ONCE)).in_words == "all are done"
+    assert is_all_done(await account_of(backend, ONCE))
 
 
 async def test_a_run_is_begun_anew_when_something_of_it_was_lost_even_if_its_name_was_chosen(
@@ -133,7 +134,6 @@ async def test_a_run_is_begun_anew_when_something_of_it_was_lost_even_if_its_nam
     await outside.lose("requests")
     account = await account_of(backend, ONCE)
     assert (account.open, account.lost) == (0, 2)
-    assert account.in_words == "2 are lost"
     assert await open_now(backend, ONCE, age=1e6) is None
     assert (await account_of(backend, ONCE)).requested == 1
 
@@ -384,7 +384,7 @@ async def test_a_worker_whose_lease_went_to_another_ends_nothing_of_it(
     assert await outside.where() == (set(), {"a"})
     await backend.finish(TWO, [stored(second)])
     account = await account_of(backend, TWO)
-    assert account.in_words == "all are done"
+    assert is_all_done(account)
     assert (account.stored, account.failed) == (1, 0)
 
 
@@ -540,7 +540,7 @@ async def test_a_letter_that_is_requeued_joins_the_pass_that_is_under_way(
     assert (account.requested, account.titles, account.dead, account.open) == (3, 2, 0, 2)
     assert await letters_of(backend) == []
     await backend.finish(ONE, [stored(delivery) for delivery in deliveries])
-    assert (await account_of(backend, ONE)).in_words == "all are done"
+    assert is_all_done(await account_of(backend, ONE))
 
 
 async def test_a_letter_of_an_earlier_pass_that_is_requeued_is_a_request_more(
