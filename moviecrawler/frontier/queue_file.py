@@ -42,7 +42,7 @@ class _DamagedError(FrontierError):
 class QueueFile:
     """A connection to the file at `path`, for one thread.
 
-    The file may be deleted, replaced or damaged at any time.
+    The file may be deleted or damaged at any time.
     """
 
     def __init__(self, path: Path, opening: Path) -> None:

@@ -353,10 +353,9 @@ class FrontierScheduler(BaseScheduler):
         lease.how = "back"
         self._tracker.end(lease)
 
-    def _give_back_pages(self) -> None:
-        """Give back the requests for the site that are not sent yet."""
-        pages = [request for request in self._ready if self._is_for_site(request)]
-        for request in reversed(pages):  # as each goes to the front of the queue
+    def _give_back_unsent(self, requests: list[Request]) -> None:
+        """Give back requests that are ready, from the last, as each goes to the queue's front."""
+        for request in reversed(requests):
             self._ready.remove(request)
             self._give_back(request.meta[META])
 
@@ -418,8 +417,7 @@ class FrontierScheduler(BaseScheduler):
             self._drain_until = now + _DRAIN_SECONDS
             if self._seed_task is not None:
                 self._seed_task.cancel()
-            while self._ready:  # from the last one, as each goes to the front of the queue
-                self._give_back(self._ready.pop().meta[META])
+            self._give_back_unsent(list(self._ready))
         elif now >= self._drain_until:
             if self._tracker.leases:
                 count = len(self._tracker.leases)
@@ -579,7 +577,8 @@ class FrontierScheduler(BaseScheduler):
     def _obey_gates(self) -> None:
         """Give back what is not sent while the site is closed; end when that is for long."""
         if self.gate.closure is not None:
-            self._give_back_pages()
+            pages = [request for request in self._ready if self._is_for_site(request)]
+            self._give_back_unsent(pages)
         for gate in (self.gate, *self._other_gates):
             reason = self._reason_to_end(gate)
             if reason is not None and not is_closing(self.crawler.engine):
