@@ -176,8 +176,9 @@ _PARTS = (
 def set_up(settings: BaseSettings) -> None:
     """Give the crawl of a movie spider what is ours, in the place of Scrapy's defaults.
 
-    What anyone has set stays: a plain setting as it is, and a component that is listed or switched
-    off by None, beside which ours are listed. An add-on can change the result.
+    What anyone has set stays, but for what keeps the queue: a plain setting as it is, and a
+    component that is listed or switched off by None, beside which ours are listed. An add-on can
+    change the result.
     """
     _choose_pace(settings)
     for name, value in _SETTINGS.items():
@@ -268,15 +269,19 @@ def _is_operators(settings: BaseSettings, name: str) -> bool:
 
 
 def _choose_scheduler(settings: BaseSettings) -> None:
-    scheduler = REDIS_SCHEDULER if settings.get("REDIS_URL") else SCHEDULER
-    _set_default(settings, "SCHEDULER", scheduler)
-    if settings["SCHEDULER"] != scheduler:
-        return
-    # The queue knows what was requested.
-    _set_default(settings, "DUPEFILTER_CLASS", "scrapy.dupefilters.BaseDupeFilter")
-    if settings.get("JOBDIR"):
-        logger.warning(
-            "JOBDIR has no effect on this spider: its queue is kept anyway, in %s",
-            "Redis" if settings.get("REDIS_URL") else "DATA_DIR",
-        )
-        _replace(settings, "JOBDIR", None)
+    """Have the frontier keep the queue, whatever is set for other spiders."""
+    is_shared = bool(settings.get("REDIS_URL"))
+    ours = {
+        "SCHEDULER": REDIS_SCHEDULER if is_shared else SCHEDULER,
+        # The queue knows what was requested.
+        "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
+        "JOBDIR": None,
+    }
+    for name, value in ours.items():
+        if settings.getpriority(name) and settings[name] not in {value, ""}:
+            logger.warning(
+                "%s has no effect on this spider: its queue is kept anyway, in %s",
+                name,
+                "Redis" if is_shared else "DATA_DIR",
+            )
+        _replace(settings, name, value)

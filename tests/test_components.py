@@ -173,25 +173,26 @@ def test_a_setting_that_somebody_has_set_stays(name: str, value: Any, priority: 
     assert settings[name] == value
 
 
-def test_a_scheduler_of_somebody_else_keeps_its_dupefilter_and_its_folder(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SCHEDULER", SCRAPYS_SCHEDULER),
+        ("DUPEFILTER_CLASS", "scrapy_redis.dupefilter.RFPDupeFilter"),
+        ("JOBDIR", "job"),
+    ],
+)
+@pytest.mark.parametrize("priority", ["project", "cmdline"])
+def test_another_queue_has_no_effect_which_is_said(
+    caplog: pytest.LogCaptureFixture, name: str, value: str, priority: str
 ) -> None:
-    settings = Settings({"SCHEDULER": SCRAPYS_SCHEDULER, "JOBDIR": "job"})
-    set_up(settings)
-    assert settings["SCHEDULER"] == SCRAPYS_SCHEDULER
-    assert settings["DUPEFILTER_CLASS"] == "scrapy.dupefilters.RFPDupeFilter"
-    assert settings["JOBDIR"] == "job"
-    assert caplog.text == ""
-
-
-def test_a_job_folder_has_no_effect_which_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    usual = begun(project()).settings[name]
     settings = project()
-    settings.set("JOBDIR", "job", priority="cmdline")
+    settings.set(name, value, priority=priority)
     with caplog.at_level(logging.WARNING):
         crawler = begun(settings)
-    assert crawler.settings["JOBDIR"] is None
+    assert crawler.settings[name] == usual
     assert [record.getMessage() for record in caplog.records] == [
-        "JOBDIR has no effect on this spider: its queue is kept anyway, in DATA_DIR"
+        f"{name} has no effect on this spider: its queue is kept anyway, in DATA_DIR"
     ]
 
 

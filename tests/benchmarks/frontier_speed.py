@@ -35,7 +35,16 @@ from moviecrawler.frontier.redis_backend import RedisBackend
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.redis_client import connect
 from moviecrawler.spiders.imdb import ImdbSpider
-from tests.benchmarks.harness import SCRAPY_REDIS, numbers, options, ours, run, table
+from tests.benchmarks.harness import (
+    ScrapyAlone,
+    ScrapyRedis,
+    numbers,
+    options,
+    ours,
+    run,
+    table,
+    with_add_on,
+)
 from tests.services.proxy import Proxy
 from tests.services.redis import RedisServer
 
@@ -46,8 +55,8 @@ ALONE = "Scrapy alone"
 WAYS: dict[str, dict[str, str]] = {
     OURS: {},
     LOCAL: {"REDIS_URL": ""},
-    THEIRS: SCRAPY_REDIS,
-    ALONE: {"REDIS_URL": "", "SCHEDULER": "scrapy.core.scheduler.Scheduler"},
+    THEIRS: with_add_on(ScrapyRedis),
+    ALONE: {"REDIS_URL": "", **with_add_on(ScrapyAlone)},
 }
 BATCH = 32
 TAKEN = 3_200

@@ -1,5 +1,6 @@
 """What the benchmarks share: numbers from the command line, the cost of programs, and tables."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,12 +11,32 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-SCRAPY_REDIS = {
-    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-    "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-    "SPIDER_MIDDLEWARES": "{}",
-}
-"""Settings with which a crawl runs on scrapy-redis' own classes."""
+from scrapy.settings import BaseSettings
+
+from tests.shared import PROJECT
+
+
+class ScrapyRedis:
+    """An add-on with which the crawl of a movie spider runs on scrapy-redis' own classes."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        settings.set("SCHEDULER", "scrapy_redis.scheduler.Scheduler", priority="addon")
+        dupe_filter = "scrapy_redis.dupefilter.RFPDupeFilter"
+        settings.set("DUPEFILTER_CLASS", dupe_filter, priority="addon")
+
+
+class ScrapyAlone:
+    """An add-on with which the crawl of a movie spider runs on Scrapy's own classes."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        settings.set("SCHEDULER", "scrapy.core.scheduler.Scheduler", priority="addon")
+        settings.set("DUPEFILTER_CLASS", "scrapy.dupefilters.RFPDupeFilter", priority="addon")
+
+
+def with_add_on(add_on: type) -> dict[str, str]:
+    """Return settings with which a crawl has an add-on."""
+    path = f"tests.benchmarks.harness.{add_on.__name__}"
+    return {"ADDONS": json.dumps({path: 1}), "SPIDER_MIDDLEWARES": "{}"}
 
 
 def numbers(*defaults: int, least: Sequence[int]) -> list[int]:
@@ -52,7 +73,8 @@ class Command(NamedTuple):
 
 def ours(*arguments: str, folder: Path | None = None, **variables: str) -> Command:
     """Return Python with arguments, and this project's settings."""
-    environment = os.environ | {"SCRAPY_SETTINGS_MODULE": "moviecrawler.settings"} | variables
+    named = {"SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", "PYTHONPATH": str(PROJECT)}
+    environment = os.environ | named | variables
     return Command(arguments, folder or Path.cwd(), environment)
 
 

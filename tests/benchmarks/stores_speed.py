@@ -30,7 +30,17 @@ import boto3
 
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from tests.benchmarks.harness import SCRAPY_REDIS, Spent, bare, numbers, options, ours, run, table
+from tests.benchmarks.harness import (
+    ScrapyRedis,
+    Spent,
+    bare,
+    numbers,
+    options,
+    ours,
+    run,
+    table,
+    with_add_on,
+)
 from tests.services.mongo import MongoServer
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
@@ -126,7 +136,7 @@ def main() -> None:
             "ours, four stores and frontier": partial(crawl, SHARED),
             "ours, the same by two workers": partial(crawl, SHARED, workers=2),
             "scrapy-redis, same pipelines": partial(
-                crawl, SHARED, settings=SETTINGS | SCRAPY_REDIS
+                crawl, SHARED, settings=SETTINGS | with_add_on(ScrapyRedis)
             ),
         }
         spent: dict[tuple[str, int], list[Spent]] = defaultdict(list)
