@@ -103,9 +103,8 @@ async def test_a_run_that_was_over_is_begun_again_only_for_who_asked_later(
     await asyncio.sleep(0.01)
     await finish_all(backend, ONE)
     await asyncio.sleep(0.01)
-    since = time.time() - before
-    for requested_at, age in ((before, 0.0), (None, since)):  # a job; a process that began before
-        over_at = (await backend.open(TWO, requested_at, age)).over_at
+    for requested_at in (before, None):  # a job; a process that began before
+        over_at = (await backend.open(TWO, requested_at, time.time() - before)).over_at
         assert over_at is not None
         assert before < over_at < time.time()
         assert (await backend.take(TWO, 9)).deliveries == []
