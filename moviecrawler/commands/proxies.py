@@ -56,7 +56,7 @@ class Command(BaseCommand, ScrapyCommand):
 
     async def _read(self) -> dict[Site, dict[str, Ban]]:
         async with frontier(self.settings) as backend:
-            return {site: decode_bans(await backend.read_bans(site)) for site in SITES}
+            return {site: decode_bans(await backend.exchange_bans(site, {})) for site in SITES}
 
     async def _clear(self, site_pools: SitePools, names: set[str]) -> None:
         """End the quarantines of proxies or pools.

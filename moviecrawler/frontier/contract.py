@@ -356,17 +356,13 @@ class Backend(ABC):
     async def exchange_bans(
         self, site: str, changes: Mapping[str, bytes | None]
     ) -> dict[str, bytes]:
-        """Write bans of a site's proxies, and return all that are known.
+        """Write bans of a site's proxies, and return all that are known; without any, make no file.
 
         Args:
             site: The site that has banned them.
             changes: What is kept of a ban, by the proxy's key; None to delete it. A key that is
                 no UTF-8 has surrogate escapes.
         """
-
-    @abstractmethod
-    async def read_bans(self, site: str) -> dict[str, bytes]:
-        """Return what is kept of the bans of a site's proxies, by key; make no file for that."""
 
     # --- A run ----------------------------------------------------------------------------------
 

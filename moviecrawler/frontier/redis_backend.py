@@ -214,10 +214,6 @@ class RedisBackend(Backend):
             *_, bans = await pipe.execute()
         return {proxy.decode(errors=_DAMAGED_KEYS): ban for proxy, ban in bans.items()}
 
-    async def read_bans(self, site: str) -> dict[str, bytes]:
-        """Read the HASH of bans."""
-        return await self.exchange_bans(site, {})
-
     # --- A run ----------------------------------------------------------------------------------
 
     async def open(self, worker: Worker, requested_at: float | None, age: float) -> Opened:

@@ -114,10 +114,8 @@ class FrontierScheduler(BaseScheduler):
         self._reply: Reply | None = None  # the latest state of the run
         self._was_refused_more = False  # whether it wanted requests, and was handed none
         self._tracker = LeaseTracker(self._finish)
-        # Requests of a spider that has joined no run.
-        self._unqueued: deque[Request] = deque()
-        # Requests to send, all of them leased: also retries and redirects, which go on under their
-        # request's lease.
+        # Requests to send. Those of a run are leased: also retries and redirects, which go on under
+        # their request's lease.
         self._ready: deque[Request] = deque()
         self._pages = 0
         self._wake = asyncio.Event()
@@ -237,13 +235,11 @@ class FrontierScheduler(BaseScheduler):
 
     def enqueue_request(self, request: Request) -> bool:
         """Queue a request; keep it here if it goes on under a lease of this worker."""
-        if META in request.meta:
-            if not self._tracker.hand_over(request):
-                return False  # the lease was given back
+        is_leased = META in request.meta
+        if is_leased and not self._tracker.hand_over(request):
+            return False  # the lease was given back
+        if is_leased or self._task is None:
             self._ready.append(request)
-            return True
-        if self._task is None:
-            self._unqueued.append(request)
             return True
         try:
             push = _push_of(request, self.spider.site)
@@ -259,22 +255,18 @@ class FrontierScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """Return whether a request may be sent now."""
-        return bool(self._ready or self._unqueued)
+        return bool(self._ready)
 
     def __len__(self) -> int:
-        return len(self._ready) + len(self._unqueued)
+        return len(self._ready)
 
     def next_request(self) -> Request | None:
         """Return a request that may be sent now."""
-        if is_closing(self.crawler.engine):
-            return None
-        if self._unqueued:
-            return self._unqueued.popleft()
-        if not self._ready:
+        if is_closing(self.crawler.engine) or not self._ready:
             return None
         self._pages += 1
         request = self._ready.popleft()
-        if self._want() >= self._batch / 2:
+        if self._task is not None and self._want() >= self._batch / 2:
             self._wake.set()
         return request
 

@@ -157,7 +157,7 @@ class SqliteBackend(Backend):
     ) -> dict[str, bytes]:
         """Write and read the table of bans."""
 
-        def exchange(database: sqlite3.Connection, now: float) -> dict[str, bytes]:
+        def exchange(database: sqlite3.Connection, _: float) -> dict[str, bytes]:
             for proxy, ban in changes.items():
                 if ban is None:
                     delete = "DELETE FROM bans WHERE site = ? AND proxy = ?"
@@ -165,13 +165,12 @@ class SqliteBackend(Backend):
                 else:
                     insert = "INSERT OR REPLACE INTO bans VALUES (?, ?, ?)"
                     database.execute(insert, (site, proxy, ban))
-            return _bans_of(database, now, site=site)
+            rows = database.execute("SELECT proxy, ban FROM bans WHERE site = ?", (site,))
+            return {row["proxy"]: row["ban"] for row in rows}
 
-        return await self._change(exchange)
-
-    async def read_bans(self, site: str) -> dict[str, bytes]:
-        """Read the table of bans."""
-        return await self._visit(partial(_bans_of, site=site), is_reading=True)
+        if changes:
+            return await self._change(exchange)
+        return await self._visit(exchange, is_reading=True)
 
     # --- A run ----------------------------------------------------------------------------------
 
@@ -366,8 +365,3 @@ class SqliteBackend(Backend):
 
     def _run(self, database: sqlite3.Connection, name: RunName, now: float) -> Run:
         return Run(database, name, now, self._file.remarks)
-
-
-def _bans_of(database: sqlite3.Connection, _: float, *, site: str) -> dict[str, bytes]:
-    rows = database.execute("SELECT proxy, ban FROM bans WHERE site = ?", (site,))
-    return {row["proxy"]: row["ban"] for row in rows}

@@ -847,23 +847,23 @@ async def test_a_backend_that_was_closed_can_be_used_again(backend: Backend) -> 
 
 
 async def test_bans_are_kept_by_site_until_they_are_deleted(backend: Backend) -> None:
-    assert await backend.read_bans("imdb") == {}
+    assert await backend.exchange_bans("imdb", {}) == {}
     first = {"one": b"1", "two": b"2", "three": None}
     assert await backend.exchange_bans("imdb", first) == {"one": b"1", "two": b"2"}
     assert await backend.exchange_bans("metacritic", {"one": b"\xff"}) == {"one": b"\xff"}
     changes = {"one": b"3", "two": None}
     assert await backend.exchange_bans("imdb", changes) == {"one": b"3"}
     assert await backend.exchange_bans("imdb", {}) == {"one": b"3"}
-    assert await backend.read_bans("imdb") == {"one": b"3"}
-    assert await backend.read_bans("rottentomatoes") == {}
+    assert await backend.exchange_bans("imdb", {}) == {"one": b"3"}
+    assert await backend.exchange_bans("rottentomatoes", {}) == {}
     await backend.exchange_bans("metacritic", {"one": None})
-    assert await backend.read_bans("metacritic") == {}
+    assert await backend.exchange_bans("metacritic", {}) == {}
 
 
 def test_who_only_reads_bans_makes_no_file(tmp_path: Path) -> None:
     async def read() -> None:
         backend = SqliteBackend(tmp_path)
-        assert await backend.read_bans("imdb") == {}
+        assert await backend.exchange_bans("imdb", {}) == {}
         await backend.close()
 
     asyncio.run(read())
@@ -876,7 +876,7 @@ async def test_bans_outlive_a_backend_and_a_run(backend: Backend) -> None:
     await finish_all(backend, ONE)
     await backend.drop_run(RUN)
     await backend.close()
-    assert await backend.read_bans("imdb") == {"one": b"1"}
+    assert await backend.exchange_bans("imdb", {}) == {"one": b"1"}
 
 
 # --- Budgets and refusals -----------------------------------------------------------------------

@@ -98,7 +98,7 @@ async def test_a_ban_is_known_to_others_and_to_those_that_start_later_until_some
         ):
             assert (late.banned, late.bans, elsewhere.banned) == ({"a:1"}, 1, set())
         async with operator(open_backend) as backend:
-            assert (await backend.read_bans("imdb")).keys() == {"digest-1"}
+            assert (await backend.exchange_bans("imdb", {})).keys() == {"digest-1"}
             await backend.exchange_bans("imdb", {"digest-1": None})
         await until(lambda: not one.banned)
 
@@ -123,7 +123,7 @@ async def test_a_session_has_no_key_and_its_quarantine_ends_when_its_time_is_ove
         assert not pool.dead
         assert quarantines.ban(pool, pool.members["a:1"], "403")
         await quarantines.close()
-        assert await backend.read_bans("imdb") == {}
+        assert await backend.exchange_bans("imdb", {}) == {}
 
 
 async def test_a_good_answer_or_a_week_without_a_ban_ends_the_count_for_all(
@@ -138,7 +138,7 @@ async def test_a_good_answer_or_a_week_without_a_ban_ends_the_count_for_all(
             await asyncio.sleep(0.1)
             one.quarantines.answered(one.pool, one.pool.members["a:1"])
             await until(lambda: other.bans == 0)
-        assert await backend.read_bans("imdb") == {}
+        assert await backend.exchange_bans("imdb", {}) == {}
 
 
 async def test_bans_in_redis_expire_when_none_counts(
