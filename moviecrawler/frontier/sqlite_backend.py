@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 from moviecrawler.frontier.contract import (
     MAX_RUNS,
     RUN_SITES,
-    Account,
     Backend,
     DeadLetter,
     FrontierReport,
@@ -79,15 +78,24 @@ names AS (
     FROM kept_letters
 )
 SELECT
-    names.*,
-    used.*,
-    (SELECT count(*) FROM kept_letters AS each WHERE each.run = names.run) AS letters,
-    (SELECT count(requeued_at) FROM kept_letters AS each WHERE each.run = names.run) AS requeued
+    names.site,
+    names.name,
+    coalesce(arguments, '') AS arguments,
+    -- A run of which only letters are left began and ended now.
+    coalesce(started_at, :now) AS started_at,
+    CASE WHEN started_at IS NULL THEN :now ELSE over_at END AS ended_at,
+    (SELECT count(*) - count(requeued_at) FROM kept_letters AS letter WHERE letter.run = names.run)
+        AS dead_letters,
+    (SELECT count(requeued_at) FROM kept_letters AS letter WHERE letter.run = names.run)
+        AS requeued,
+    used.*
 FROM names
 LEFT JOIN used ON used.run = names.run
 WHERE coalesce(:site, names.site) = names.site
     AND (names.name = :name OR (:name IS NULL AND coalesce(place, 0) <= :most))
 """
+_REPORTED = ("arguments", "started_at", "ended_at", "dead_letters", "requeued")
+"""Columns of _READ_RUNS that a report has as they are."""
 
 
 class SqliteBackend(Backend):
@@ -251,27 +259,20 @@ class SqliteBackend(Backend):
 
         def read(database: sqlite3.Connection, now: float) -> FrontierReport:
             sites = {each: SiteRow.read(database, each).state(budgets, now) for each in RUN_SITES}
-            rows = database.execute(_READ_RUNS, {**which, "now": now, **LIFETIMES}).fetchall()
             runs = []
-            for row in rows:
+            for row in database.execute(_READ_RUNS, {**which, "now": now, **LIFETIMES}).fetchall():
                 run = RunName(row["site"], row["name"])
-                has_state = row["started_at"] is not None
                 workers = self._run(database, run, now).workers()
-                runs.append(
-                    RunReport(
-                        site=run.site,
-                        run=run.name,
-                        arguments=row["arguments"] or "",
-                        account=account_of(row) if has_state else Account(),
-                        dead_letters=row["letters"] - row["requeued"],
-                        requeued=row["requeued"],
-                        workers=sum(not self._locks.is_dead(worker) for worker in workers),
-                        started_at=row["started_at"] if has_state else now,
-                        ended_at=row["over_at"] if has_state else now,
-                        now=now,
-                        state_of_site=sites[run.site],
-                    )
+                report = RunReport(
+                    site=run.site,
+                    run=run.name,
+                    account=account_of(row),
+                    workers=sum(not self._locks.is_dead(worker) for worker in workers),
+                    now=now,
+                    state_of_site=sites[run.site],
+                    **{column: row[column] for column in _REPORTED},
                 )
+                runs.append(report)
             runs.sort(key=lambda run: run.order)
             return FrontierReport(now=now, sites=sites, runs=runs)
 

@@ -197,9 +197,9 @@ def expire(database: sqlite3.Connection, now: float) -> None:
 
 
 def account_of(state: sqlite3.Row) -> Account:
-    """Return the account in a row of `runs`."""
-    figures = {figure: state[figure] for figure in _FIGURES}
-    return Account(open=state["queued"] + state["leased"], **figures)
+    """Return the account in a row of `runs`, in which all is null when there is none."""
+    figures = {figure: state[figure] or 0 for figure in (*_FIGURES, "queued", "leased")}
+    return Account(open=figures.pop("queued") + figures.pop("leased"), **figures)
 
 
 class Run:

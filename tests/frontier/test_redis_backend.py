@@ -21,7 +21,6 @@ from tests.frontier.backends import (
     letters_of,
     open_now,
     pushes,
-    report_of,
     stored,
     worker,
 )
@@ -209,18 +208,6 @@ async def test_a_damaged_request_is_handed_out_so_that_it_can_become_a_dead_lett
     await backend.finish(ONE, [End(id="a", how="dead", number=1, reason="damaged")])
     [letter] = await letters_of(backend)
     assert letter.body == "\\x80"
-
-
-async def test_a_worker_that_dies_is_no_worker_when_its_time_is_over(
-    outside: OutsideOfRedis,
-) -> None:
-    backend = outside.backend
-    await begin(backend, ONE, "a")
-    await backend.take(TWO)
-    await outside.client.zadd(outside.keys.workers, {"two": 1})
-    report = await report_of(backend)
-    assert report is not None
-    assert report.workers == 1
 
 
 async def test_what_an_earlier_version_has_queued_is_taken_over_and_that_is_said(
