@@ -1,13 +1,20 @@
-"""What this package uses of Scrapy's engine and that is private there, and of Twisted.
+"""Everything private that this package uses of Scrapy, Scrapyd and Twisted, and what it
+changes of them.
 
-The tests of whole crawls fail when a new version of Scrapy changes it.
+Each part says why. `tests/test_scrapy_internals.py` fails when a new version changes what a part
+relies on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,9 +25,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CHECK_SECONDS = 0.1
+"""Seconds between two checks whether a crawl has closed."""
+PROXY_META = ("proxy", "_auth_proxy", "_scheme_proxy", "download_slot")
+"""Keys of `meta` that Scrapy's proxy middleware and downloader set for one attempt. They are
+removed after it, as the next attempt may be sent through another proxy."""
 _TASKS: set[asyncio.Future[None]] = set()  # asyncio itself keeps no task from being collected
 
 
+# --- The engine -----------------------------------------------------------------------------------
 def is_closing(engine: ExecutionEngine | None) -> bool:
     """Return whether the engine has begun to end its crawl."""
     if engine is None or engine.spider is None:
@@ -115,3 +128,99 @@ class EngineSlot:
         self._slot.inprogress.clear()
         if self._slot.closing is not None and not self._slot.closing.called:
             self._slot._maybe_fire_closing()  # noqa: SLF001 - see above
+
+
+# --- The crawler and its extensions ---------------------------------------------------------------
+
+
+def announce_end(crawler: Crawler, announce: Callable[[], None]) -> None:
+    """Call `announce` at a first SIGINT or SIGTERM, and let a crawl that is closing close.
+
+    Otherwise Scrapy stops the engine at once, and the process ends before the last items are
+    stored. Scrapy has no signal for it.
+    """
+    stop = crawler.stop_async
+
+    async def stop_async() -> None:
+        announce()
+        while (  # noqa: ASYNC110 - Scrapy has no event for it
+            crawler.crawling and crawler.engine.running and is_closing(crawler.engine)
+        ):
+            await asyncio.sleep(CHECK_SECONDS)
+        await stop()
+
+    crawler.stop_async = stop_async  # type: ignore[method-assign]
+
+
+def measure_own_memory() -> None:
+    """Make Scrapy's extension MemoryUsage report the most bytes that this process has used.
+
+    Its own figure starts with the memory of the node that spawned the process. Linux only.
+    """
+    from scrapy.extensions.memusage import MemoryUsage  # noqa: PLC0415 - only jobs of a node do
+
+    MemoryUsage.get_virtual_size = _peak_memory  # type: ignore[assignment, method-assign]
+
+
+def _peak_memory(_: Any) -> int:
+    status = Path("/proc/self/status").read_text("utf-8")
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+# --- The downloader -------------------------------------------------------------------------------
+
+
+class DecodingMiddleware(HttpCompressionMiddleware, ABC):
+    """Scrapy's middleware, with bodies decoded by `decode`.
+
+    Scrapy decodes in steps of 10 kB, accepts the readable part of a damaged body as the whole, and
+    has no setting for either.
+    """
+
+    @abstractmethod
+    def decode(self, body: bytes, encoding: bytes, max_size: int) -> bytes:
+        """Return a body that was sent with this Content-Encoding.
+
+        Raises the error of `too_large` for a body of more than `max_size` bytes (0: no limit).
+        """
+
+    def _handle_encoding(
+        self, body: bytes, content_encoding: list[bytes], max_size: int
+    ) -> tuple[bytes, list[bytes]]:
+        encoding = b", ".join(content_encoding).strip().lower()
+        return self.decode(body, encoding, max_size), []
+
+
+def too_large(size: int, max_size: int) -> ValueError:
+    """Return the error by which Scrapy's middleware ignores a body of that many bytes."""
+    return _DecompressionMaxSizeExceeded(size, max_size)
+
+
+def tunnel_status(exception: Exception) -> str:
+    """Return the status with which a proxy refused a tunnel; "" for any other error.
+
+    It is taken from the message of Scrapy's TunnelError, as Scrapy keeps it nowhere else.
+    """
+    # It is imported by then where there is a tunnel.
+    from scrapy.core.downloader.handlers.http11 import TunnelError  # noqa: PLC0415
+
+    if not isinstance(exception, TunnelError):
+        return ""
+    status = str(exception).partition("'status': ")[2][:3]
+    return status if status.isascii() and status.isdigit() else ""
+
+
+# --- Scrapyd --------------------------------------------------------------------------------------
+
+
+def run_jobs_by(launcher: Any, run: Callable[[Any, int], None]) -> None:
+    """Make Scrapyd's launcher call `run` with each job and the slot that has got it.
+
+    Its own runs a job without a lease, and with credentials in the process' environment.
+    """
+    launcher._spawn_process = run  # noqa: SLF001 - see above
+
+
+def free_slot(launcher: Any, slot: int) -> None:
+    """Let a slot of Scrapyd's launcher wait for the next job."""
+    launcher._get_message(slot)  # noqa: SLF001 - see above

@@ -32,6 +32,7 @@ from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.errors import ConfigurationError, Outages
 from moviecrawler.figures import Totals
 from moviecrawler.redis_client import describe_error
+from moviecrawler.scrapy_internals import free_slot, run_jobs_by
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
@@ -58,6 +59,7 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     def __init__(self, config: Config, app: Any) -> None:
         super().__init__(config, app)
+        run_jobs_by(self, self.run_job)
         config.node.launcher = self
         self.options = config.node.options
         self.state = config.node.state
@@ -121,8 +123,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     # --- A slot's job -----------------------------------------------------------------------------
 
-    def _spawn_process(self, message: JobStatus, slot: int) -> None:
-        """Run the job that a slot has got; Scrapyd's launcher calls this."""
+    def run_job(self, message: JobStatus, slot: int) -> None:
+        """Run the job that a slot has got."""
         process = SpiderProcess(message)
         self.slots[slot] = process
         Deferred.fromCoroutine(self._run(process))
@@ -220,9 +222,9 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self.figures().end(process)
         del self.slots[slot]
         if end[0] == "handed_back" and not process.report.stopped:
-            reactor.callLater(_START_FAILURE_PAUSE_SECONDS, self._get_message, slot)
+            reactor.callLater(_START_FAILURE_PAUSE_SECONDS, free_slot, self, slot)
         elif not self.draining:
-            self._get_message(slot)
+            free_slot(self, slot)
 
     def info(self) -> NodeInfo:
         """Return what a heartbeat reports of this node."""

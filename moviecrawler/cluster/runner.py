@@ -1,6 +1,6 @@
 """A spider's process: `runner.py crawl <project> <spider> <job>` or `runner.py list`.
 
-It imports nothing of this project, as that comes from the egg. The node writes a line of JSON to
+It needs nothing of this project, as that comes from the egg. The node writes a line of JSON to
 standard input: `egg` (path) and, for a crawl, `settings`, `arguments` and `hang_seconds`. While a
 crawl runs, the end of standard input means that the node is gone, and the process ends. Lines of
 JSON on descriptor 3 report the crawl to the node: `{"stats": {...}, "summary": [...]}` from the
@@ -21,8 +21,8 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from importlib.metadata import distributions
-from pathlib import Path
 from typing import Any
 
 _FIGURES = 3
@@ -77,16 +77,6 @@ def _report(sender: Any) -> None:
     )
 
 
-def _peak_memory(_: Any) -> int:
-    """Return the most bytes that this process has used.
-
-    Scrapy's own figure starts with the memory of the node that spawned it.
-    """
-    return (
-        int(Path("/proc/self/status").read_text("utf-8").partition("VmHWM:")[2].split()[0]) * 1024
-    )
-
-
 def _crawl(task: Any, spider: str) -> None:
     threading.Thread(target=_end_with_node, daemon=True).start()
     settings = [
@@ -99,10 +89,12 @@ def _crawl(task: Any, spider: str) -> None:
     from pydispatch import dispatcher  # noqa: PLC0415 - after the egg's modules have come first
     from scrapy import signals  # noqa: PLC0415
     from scrapy.cmdline import execute  # noqa: PLC0415
-    from scrapy.extensions.memusage import MemoryUsage  # noqa: PLC0415
 
     if sys.platform == "linux":
-        MemoryUsage.get_virtual_size = _peak_memory  # type: ignore[assignment, method-assign]
+        with suppress(ImportError):  # the egg may have an earlier version of this project
+            from moviecrawler.scrapy_internals import measure_own_memory  # noqa: PLC0415
+
+            measure_own_memory()
     dispatcher.connect(_report, signal=signals.engine_stopped, sender=dispatcher.Any, weak=False)
     _expect_beat_within(task["hang_seconds"] * _STARTUP_FACTOR)
     watch = lambda: _watch(task["hang_seconds"])  # noqa: E731 - the signal passes no argument

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 from typing import TYPE_CHECKING
 
@@ -13,16 +12,13 @@ from moviecrawler.addon import check
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.summary import Summary
 from moviecrawler.frontier.account import INCOMPLETE, exit_code
-from moviecrawler.scrapy_internals import is_closing
+from moviecrawler.scrapy_internals import announce_end
 from moviecrawler.signals import end_asked
 
 if TYPE_CHECKING:
     import argparse
 
     from scrapy.crawler import Crawler
-
-_CHECK_SECONDS = 0.1
-"""Seconds between two checks whether a crawl has closed."""
 
 
 class Command(CrawlCommand):
@@ -58,7 +54,7 @@ class Command(CrawlCommand):
             raise UsageError(
                 f"no spider {args[0]!r}; there are {', '.join(sorted(known))}", print_help=False
             )
-        crawler = self._create_crawler(args[0])
+        crawler = self.crawler_process.create_crawler(args[0])
         if issubclass(crawler.spidercls, MovieSpider):
             try:
                 check(crawler.settings, crawler.spidercls)
@@ -85,19 +81,5 @@ def conclude(crawler: Crawler) -> int:
 
 
 def wait_for_stores_on_sigint(crawler: Crawler) -> None:
-    """Make a first SIGINT or SIGTERM send `end_asked`, and wait for an already closing crawl.
-
-    Otherwise Scrapy stops the engine at once, and the process ends before the last items are
-    stored.
-    """
-    stop = crawler.stop_async
-
-    async def stop_async() -> None:
-        crawler.signals.send_catch_log(end_asked)
-        while (  # noqa: ASYNC110 - Scrapy has no event for it
-            crawler.crawling and crawler.engine.running and is_closing(crawler.engine)
-        ):
-            await asyncio.sleep(_CHECK_SECONDS)
-        await stop()
-
-    crawler.stop_async = stop_async  # type: ignore[method-assign]
+    """Make a first SIGINT or SIGTERM send `end_asked`, and wait for an already closing crawl."""
+    announce_end(crawler, lambda: crawler.signals.send_catch_log(end_asked))

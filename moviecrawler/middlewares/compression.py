@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from isal import isal_zlib
-from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
-from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 from moviecrawler.politeness.meta import PROXY_META
+from moviecrawler.scrapy_internals import DecodingMiddleware, too_large
 
 if TYPE_CHECKING:
     from typing import Self
@@ -54,7 +53,7 @@ def sent_size(response: Response) -> int:
     return _sent[response][0] if response in _sent else len(response.body)
 
 
-class GzipMiddleware(HttpCompressionMiddleware):
+class GzipMiddleware(DecodingMiddleware):
     """Scrapy's middleware for gzip only, with the faster ISA-L.
 
     It refuses bodies that are cut or too large. Scrapy accepts the readable part of a damaged body
@@ -112,17 +111,15 @@ class GzipMiddleware(HttpCompressionMiddleware):
             )
         return result
 
-    def _handle_encoding(
-        self, body: bytes, content_encoding: list[bytes], max_size: int
-    ) -> tuple[bytes, list[bytes]]:
-        encodings = b", ".join(content_encoding).strip().lower()
-        if encodings == b"identity":
-            return body, []
-        if encodings not in {b"gzip", b"x-gzip"}:
+    def decode(self, body: bytes, encoding: bytes, max_size: int) -> bytes:
+        """Return a body decompressed. Raises OSError for another encoding than gzip."""
+        if encoding == b"identity":
+            return body
+        if encoding not in {b"gzip", b"x-gzip"}:
             raise OSError(
-                f"it is encoded as {encodings[:50].decode('latin-1')!r}, where gzip was asked for"
+                f"it is encoded as {encoding[:50].decode('latin-1')!r}, where gzip was asked for"
             )
-        return gunzip(body, max_size or _NO_LIMIT), []
+        return gunzip(body, max_size or _NO_LIMIT)
 
 
 def gunzip(body: bytes, max_size: int) -> bytes:
@@ -134,7 +131,7 @@ def gunzip(body: bytes, max_size: int) -> bytes:
     member = isal_zlib.decompressobj(_GZIP_WINDOW)
     contents = member.decompress(body, max_size + 1)
     if len(contents) > max_size:
-        raise _DecompressionMaxSizeExceeded(len(contents), max_size)
+        raise too_large(len(contents), max_size)
     if not member.eof:
         raise OSError("the gzip body ends early")
     if member.unused_data.startswith(_GZIP_MAGIC):

@@ -31,6 +31,7 @@ from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.quarantines import Quarantines
 from moviecrawler.proxies.redaction import redact
 from moviecrawler.proxies.site_pools import SitePools
+from moviecrawler.scrapy_internals import PROXY_META as SCRAPYS_PROXY_META
 from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.sites import SITES
 
@@ -55,8 +56,6 @@ _PASSED = "pools_passed"
 """Key of `meta`: the names of pools through which the request has failed as often as it may."""
 _REACHING = "reaching_proxy"
 """Key of `meta`: the proxy for the last attempt, which has reached the site a moment ago."""
-_ATTEMPT_META = ("proxy", "_auth_proxy", "_scheme_proxy", "download_slot")
-"""Keys of `meta` that are set only during an attempt."""
 _OK = 200
 _PROXY_AUTHENTICATION = 407
 _GATEWAY_ERRORS = frozenset({502, 504})
@@ -289,7 +288,7 @@ class ProxyMiddleware:
         )
         self.crawler.stats.inc_value(f"proxy/{self.site}/{pool.name}/{outcome}")
         request.headers.pop(b"Proxy-Authorization", None)
-        for name in _ATTEMPT_META:
+        for name in SCRAPYS_PROXY_META:
             request.meta.pop(name, None)
         if outcome != "answered":
             request.meta[_TRIED] = [*request.meta.get(_TRIED, ()), proxy.name]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rotating_proxies.policy import BanDetectionPolicy
-from scrapy.core.downloader.handlers.http11 import TunnelError
 from scrapy.exceptions import CannotResolveHostError, DownloadConnectionRefusedError
 from scrapy.settings.default_settings import RETRY_EXCEPTIONS
 from scrapy.utils.misc import load_object
 
 from moviecrawler.politeness.middleware import refusal_of
+from moviecrawler.scrapy_internals import tunnel_status
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -43,7 +43,7 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]
 
 def describe_failure(exception: Exception) -> str:
     """Return why there was no answer, without the message, which may contain credentials."""
-    status = _tunnel_status(exception)
+    status = tunnel_status(exception)
     return f"{type(exception).__name__} ({status})" if status else type(exception).__name__
 
 
@@ -53,15 +53,4 @@ def is_proxys_own(exception: Exception) -> bool:
     It is when it can't be reached, or wants other credentials.
     """
     refused = isinstance(exception, DownloadConnectionRefusedError | CannotResolveHostError)
-    return refused or _tunnel_status(exception) == "407"
-
-
-def _tunnel_status(exception: Exception) -> str:
-    """Return the status with which a proxy refused a tunnel.
-
-    It is taken from the message, as Scrapy keeps it nowhere else.
-    """
-    if not isinstance(exception, TunnelError):
-        return ""
-    status = str(exception).partition("'status': ")[2][:3]
-    return status if status.isascii() and status.isdigit() else ""
+    return refused or tunnel_status(exception) == "407"
