@@ -35,7 +35,7 @@ _SETTINGS: dict[str, Any] = {
     # pipelines. More would gain nothing: an item waits only while a store's buffer is full, and
     # then the others would wait as well.
     "CONCURRENT_ITEMS": 1,
-    "LOG_FORMATTER": "moviecrawler.extensions.logformatter.TerseLogFormatter",
+    "LOG_FORMATTER": "moviecrawler.logformatter.TerseLogFormatter",
     # Seconds between two lines of Progress.
     "LOGSTATS_INTERVAL": 15.0,
     # Scrapy imports what is listed here, even what is switched off; a web server comes with this

@@ -85,25 +85,3 @@ class RejectedError(MovieCrawlerError):
 
 class ArchiveError(MovieCrawlerError):
     """An archive, or an object in it, is damaged or not one that this project wrote."""
-
-
-class Outages:
-    """The services that are away now, so that an outage is logged once.
-
-    Each has a name, unless there is only one.
-    """
-
-    def __init__(self) -> None:
-        self._open: set[str] = set()
-
-    def mark_down(self, name: str = "") -> bool:
-        """Note that a service is away; return whether that is new."""
-        is_new = name not in self._open
-        self._open.add(name)
-        return is_new
-
-    def mark_up(self, name: str = "") -> bool:
-        """Note that a service answers; return whether it was away."""
-        was_away = name in self._open
-        self._open.discard(name)
-        return was_away

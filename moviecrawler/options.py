@@ -10,17 +10,15 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import stat
 from difflib import get_close_matches
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
-from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Meta
 from scrapy.settings import default_settings
 
+from moviecrawler.basics.service_urls import is_redis_url
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES
 
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-"""Hosts that are this machine itself."""
 _SIMILARITY = 0.87
 """As `difflib` reckons it: DATABASE_URI is so near to DATABASE_URL, and no name of scrapy-redis' is
 to one of ours."""
@@ -398,59 +394,3 @@ def warn_of_names(settings: BaseSettings) -> None:
             name, [*known, *(scrapys if name in settings else ())], 1, _SIMILARITY
         ):
             logger.warning("Nothing reads the setting %s; is %s meant?", name, meant)
-
-
-def split_url(text: str) -> SplitResult | None:
-    """Return the parts of a URL; None for a text that can't be one."""
-    try:
-        parts = urlsplit(text)
-        _ = parts.port  # raises ValueError when it is not one
-    except ValueError:
-        return None
-    return parts
-
-
-def is_http_url(text: str) -> bool:
-    """Return whether a text is a URL by http or https, with a host."""
-    parts = split_url(text)
-    return parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname)
-
-
-def is_open_to_others(url: str) -> bool:
-    """Return whether what is sent to a URL can be changed on the way.
-
-    That is so when it goes to another machine without TLS.
-    """
-    parts = split_url(url)
-    return parts is not None and parts.scheme == "http" and parts.hostname not in LOOPBACK
-
-
-def is_redis_url(text: str) -> bool:
-    """Return whether a text is a URL that redis-py accepts."""
-    parts = split_url(text)
-    if parts is None or parts.scheme not in {"redis", "rediss", "unix"}:
-        return False
-    # An "@" after the host is the end of a password with a sign in it that ends the host: a part of
-    # it would be shown in messages.
-    after = parts.path + parts.query.partition("=")[0] + parts.fragment
-    return not ("@" in after and parts.netloc)  # a socket's path may have one, too
-
-
-def read_package_file(package: str, name: str) -> str:
-    """Return the text of a file, such as SQL or Lua, in a package's folder."""
-    return files(package).joinpath(name).read_text("utf-8")
-
-
-def read_file(path: str, most: int) -> bytes:
-    """Return the content of a file of at most `most` bytes.
-
-    Raises OSError, also for what is no regular file: a device may never end, and a pipe may never
-    begin. Raises ValueError for a larger one, or for a path that can't be one.
-    """
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError("it is no regular file")
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise ValueError(f"it has more than {most:,} bytes")
-    return content

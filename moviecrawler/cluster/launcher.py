@@ -19,6 +19,7 @@ from twisted.internet.threads import deferToThread, deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
+from moviecrawler.basics.outages import Outages
 from moviecrawler.cluster.jobs import check_job
 from moviecrawler.cluster.process import (
     POLL_SECONDS,
@@ -29,7 +30,7 @@ from moviecrawler.cluster.process import (
     spider_settings,
 )
 from moviecrawler.cluster.state import NodeInfo
-from moviecrawler.errors import ConfigurationError, Outages
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.figures import Totals
 from moviecrawler.redis_client import describe_error
 from moviecrawler.scrapy_internals import free_slot, run_jobs_by

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
+from moviecrawler.basics.service_urls import LOOPBACK, is_redis_url
 from moviecrawler.cluster.jobs import JobSettings  # noqa: TC001 - msgspec reads the type
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.options import LOOPBACK, Name, Options, is_redis_url
+from moviecrawler.options import Name, Options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

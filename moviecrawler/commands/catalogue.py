@@ -14,6 +14,7 @@ import msgspec
 from scrapy.commands import ScrapyCommand
 from tqdm import tqdm
 
+from moviecrawler.basics.service_urls import is_http_url
 from moviecrawler.clock import utc_now
 from moviecrawler.commands.base import (
     JSON,
@@ -28,7 +29,7 @@ from moviecrawler.commands.base import (
 from moviecrawler.credentials import has_userinfo
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import TitleKind
-from moviecrawler.options import check_settings, is_http_url
+from moviecrawler.options import check_settings
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.sites import SITES, datasets_url, user_agent

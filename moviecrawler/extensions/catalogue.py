@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.basics.outages import Outages
 from moviecrawler.catalogue import claims, store
 from moviecrawler.catalogue.outcomes import (
     AnyOutcome,
@@ -32,7 +33,7 @@ from moviecrawler.catalogue.outcomes import (
 )
 from moviecrawler.catalogue.rows import SITEMAP, ListedTitle
 from moviecrawler.clock import utc_now
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError, Outages, TransientStoreError
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
 from moviecrawler.extract.identity import OTHER_TITLE
 from moviecrawler.items import Miss, Movie
 from moviecrawler.options import CatalogueOptions

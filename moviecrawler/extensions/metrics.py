@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry, write_to_textfile
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.errors import Outages
+from moviecrawler.basics.outages import Outages
 from moviecrawler.figures import DESCRIPTOR, Totals, difference, samples_of, selected
 from moviecrawler.signals import summary_written
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from filelock import FileLock, Timeout
 
+from moviecrawler.basics.files import read_package_file
 from moviecrawler.errors import ConfigurationError, FrontierError, FrontierFullError
-from moviecrawler.options import read_package_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,6 +17,7 @@ import redis.exceptions
 from scrapy_redis import defaults
 from scrapy_redis.scheduler import Scheduler
 
+from moviecrawler.basics.files import read_package_file
 from moviecrawler.errors import FrontierError, FrontierFullError
 from moviecrawler.frontier.contract import (
     DAY_SECONDS,
@@ -50,7 +51,6 @@ from moviecrawler.frontier.keys import (
     robots_key,
 )
 from moviecrawler.frontier.scheduler import FrontierScheduler
-from moviecrawler.options import read_package_file
 from moviecrawler.politeness.budgets import UNLIMITED, SiteReply
 from moviecrawler.redis_client import (
     check_eviction,

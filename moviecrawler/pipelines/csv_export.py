@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
+from moviecrawler.basics.files import read_package_file
 from moviecrawler.database.embedded import transaction
-from moviecrawler.options import read_package_file
 from moviecrawler.pipelines.files import replacing
 
 if TYPE_CHECKING:

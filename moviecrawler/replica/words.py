@@ -8,7 +8,7 @@ import unicodedata
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from moviecrawler.options import read_package_file
+from moviecrawler.basics.files import read_package_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

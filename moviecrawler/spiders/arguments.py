@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from moviecrawler.basics.files import read_file
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.options import read_file
 from moviecrawler.texts import shown
 from moviecrawler.urls import parse_title_id
 

@@ -13,7 +13,7 @@ from twisted.web.test.requesthelper import DummyRequest
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.dashboard.services import Boost
+from moviecrawler.cluster.services import Boost
 from moviecrawler.database.short_transactions import ShortTransactions
 from tests.services.postgres import execute
 

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from moviecrawler.options import read_package_file
+from moviecrawler.basics.files import read_package_file
 
 read_sql = partial(read_package_file, __name__)

@@ -1,0 +1,27 @@
+"""Reading whole files: those of the package, and those that a user names."""
+
+from __future__ import annotations
+
+import os
+import stat
+from importlib.resources import files
+
+
+def read_package_file(package: str, name: str) -> str:
+    """Return the text of a file, such as SQL or Lua, in a package's folder."""
+    return files(package).joinpath(name).read_text("utf-8")
+
+
+def read_file(path: str, most: int) -> bytes:
+    """Return the content of a file of at most `most` bytes.
+
+    Raises OSError, also for what is no regular file: a device may never end, and a pipe may never
+    begin. Raises ValueError for a larger one, or for a path that can't be one.
+    """
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("it is no regular file")
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"it has more than {most:,} bytes")
+    return content
