@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.catalogue.matching import DAYS_REMEMBERED
 from moviecrawler.catalogue.outcomes import LISTED_SOURCES, Fetched, write_ends
-from moviecrawler.catalogue.slugs import title_slug_keys
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.wanted import wanted_titles
+from moviecrawler.matching.slugs import title_slug_keys
+from moviecrawler.matching.titles import DAYS_REMEMBERED
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from moviecrawler.catalogue.comparing import BY_HAND
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import converted, opened, read_rows, shown
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Pixels, TitleKind, Year  # noqa: TC001 - msgspec resolves annotations
+from moviecrawler.matching.comparing import BY_HAND
 from moviecrawler.urls import parse_title_id, part_of_series
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from itertools import islice
 from operator import add, attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from moviecrawler.catalogue.matching import DAYS_REMEMBERED
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.clock import utc_now
+from moviecrawler.matching.titles import DAYS_REMEMBERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

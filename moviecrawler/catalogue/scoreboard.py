@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moviecrawler.catalogue.matching import match_titles, newer_records
 from moviecrawler.database.aliases import embedded_aliases
 from moviecrawler.database.embedded import transaction
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie, TitleKind
+from moviecrawler.matching.titles import match_titles, newer_records
 from moviecrawler.sites import BY_AUTHORITY
 
 if TYPE_CHECKING:

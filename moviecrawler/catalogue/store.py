@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.catalogue.slugs import slug_key
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.database.connection import Database, as_json, open_database, storable
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.matching.slugs import slug_key
 from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg2.extras import NamedTupleCursor
 
-from moviecrawler.catalogue.forms import prepare
 from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.matching.forms import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from moviecrawler.catalogue.forms import Title
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
+    from moviecrawler.matching.forms import Title
 
 _RIVALS = read_sql("rivals.sql")
 _KNOWN = read_sql("known.sql")

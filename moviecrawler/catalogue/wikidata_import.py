@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.catalogue.comparing import WIKIDATA
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import opened, read_rows, shown
 from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.matching.comparing import WIKIDATA
 from moviecrawler.sites import BY_AUTHORITY, SITES
 from moviecrawler.urls import parse_title_id, part_of_series
 

@@ -10,15 +10,15 @@ import msgspec
 from scrapy.commands import ScrapyCommand
 
 from moviecrawler.catalogue.film_lists import read_records, read_titles
-from moviecrawler.catalogue.linking import link
 from moviecrawler.commands.base import BaseCommand, option, print_json
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.matching.linking import link
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from moviecrawler.catalogue.forms import Title
+    from moviecrawler.matching.forms import Title
 
 
 class Command(BaseCommand, ScrapyCommand):

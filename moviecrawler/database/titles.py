@@ -17,16 +17,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from moviecrawler.catalogue.matching import (
-    MatchedTitle,
-    match_keys,
-    match_titles,
-    newer_records,
-)
 from moviecrawler.database.aliases import by_site
 from moviecrawler.database.connection import as_json
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
+from moviecrawler.matching.titles import MatchedTitle, match_keys, match_titles, newer_records
 from moviecrawler.sites import BY_AUTHORITY
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ import msgspec
 import psycopg2
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.merging import merged
 from moviecrawler.catalogue.scoreboard import ScoreboardRow, scoreboard_query
 from moviecrawler.clock import check_clock, latest
 from moviecrawler.database.connection import (
@@ -42,6 +41,7 @@ from moviecrawler.database.titles import (
 )
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Miss, Movie, Site, TitleKind
+from moviecrawler.matching.merging import merged
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store, time_of
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moviecrawler.catalogue.merging import merged
 from moviecrawler.catalogue.scoreboard import make_scoreboard, titles_in
 from moviecrawler.clock import latest, utc_now
 from moviecrawler.database.embedded import (
@@ -30,6 +29,7 @@ from moviecrawler.database.embedded import (
 )
 from moviecrawler.errors import OutputError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
+from moviecrawler.matching.merging import merged
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.csv_export import export, is_outdated
 from moviecrawler.pipelines.files import check_data_dir

@@ -19,9 +19,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from moviecrawler.catalogue.forms import Title, prepare
-from moviecrawler.catalogue.linking import link
 from moviecrawler.catalogue.rows import TitleFacts
+from moviecrawler.matching.forms import Title, prepare
+from moviecrawler.matching.linking import link
 from tests.shared import SHARED
 
 FOLDER = SHARED / "matching"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.matching import verify
 from moviecrawler.catalogue.rows import IdSource, TitleFacts
-from moviecrawler.catalogue.slugs import slug_key, title_slug_keys
 from moviecrawler.items import Credit, Movie
+from moviecrawler.matching.slugs import slug_key, title_slug_keys
+from moviecrawler.matching.titles import verify
 
 WANTED = TitleFacts(
     imdb_id="tt0000007",

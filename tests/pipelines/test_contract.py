@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from moviecrawler import clock
-from moviecrawler.catalogue.merging import complete
 from moviecrawler.clock import utc_now
 from moviecrawler.items import (
     Amount,
@@ -25,6 +24,7 @@ from moviecrawler.items import (
     RelatedTitle,
     Score,
 )
+from moviecrawler.matching.merging import complete
 from tests.catalogue.readings import reading
 from tests.pipelines.runs import BEGIN, make_miss, make_movie
 from tests.pipelines.stored import Stored, in_order

@@ -16,9 +16,9 @@ import boto3
 import msgspec
 import pytest
 
-from moviecrawler.catalogue.merging import merged
 from moviecrawler.clock import latest
 from moviecrawler.items import Movie
+from moviecrawler.matching.merging import merged
 from moviecrawler.options import StoreOptions
 
 _MARGIN = StoreOptions.defaults()["FRESHNESS_MARGIN"]

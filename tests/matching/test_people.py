@@ -2,7 +2,7 @@
 
 import pytest
 
-from moviecrawler.catalogue.people import name_words, same_person
+from moviecrawler.matching.people import name_words, same_person
 
 PEOPLE: list[tuple[bool | None, str, str]] = [
     (True, "Seo Min-ji", "Min Ji Seo"),

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from anyascii import anyascii
 
-from moviecrawler.catalogue.normalise import normalise, parts
+from moviecrawler.matching.normalise import normalise, parts
 
 if TYPE_CHECKING:
     from moviecrawler.catalogue.rows import TitleFacts

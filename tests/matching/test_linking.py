@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from moviecrawler.catalogue.forms import Title, prepare
-from moviecrawler.catalogue.linking import Linked, link
 from moviecrawler.catalogue.rows import TitleFacts
+from moviecrawler.matching.forms import Title, prepare
+from moviecrawler.matching.linking import Linked, link
 
 
 def imdb(number: int, name: str, year: int | None = 2001, **more: Any) -> Title:

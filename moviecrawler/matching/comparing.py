@@ -14,13 +14,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from moviecrawler.catalogue.normalise import similar
-from moviecrawler.catalogue.people import same_person
+from moviecrawler.matching.normalise import similar
+from moviecrawler.matching.people import same_person
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from moviecrawler.catalogue.forms import Title
+    from moviecrawler.matching.forms import Title
 
 Decision = Literal["accepted", "review", "refused"]
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from moviecrawler.catalogue.normalise import names, parts, similar_key
-from moviecrawler.catalogue.people import name_words
+from moviecrawler.matching.normalise import names, parts, similar_key
+from moviecrawler.matching.people import name_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moviecrawler.catalogue.people import Name
     from moviecrawler.catalogue.rows import TitleFacts
     from moviecrawler.items import TitleKind
+    from moviecrawler.matching.people import Name
 
 
 @dataclass(slots=True, eq=False)

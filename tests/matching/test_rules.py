@@ -2,10 +2,10 @@
 
 import pytest
 
-from moviecrawler.catalogue.comparing import FILMS, SERIES, Rule, compare, decide, facts_of
-from moviecrawler.catalogue.forms import Title, prepare
 from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.items import TitleKind
+from moviecrawler.matching.comparing import FILMS, SERIES, Rule, compare, decide, facts_of
+from moviecrawler.matching.forms import Title, prepare
 
 ROWS: list[tuple[TitleKind, Rule]] = [
     *(("movie", rule) for rule in FILMS),

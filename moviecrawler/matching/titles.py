@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
-from moviecrawler.catalogue.comparing import (
+from moviecrawler.catalogue.rows import TitleFacts
+from moviecrawler.matching.comparing import (
     BY_HAND,
     LISTED,
     RIVALS_WITHIN,
@@ -25,8 +26,7 @@ from moviecrawler.catalogue.comparing import (
     contradiction,
     weight,
 )
-from moviecrawler.catalogue.forms import Title, block_keys, name_keys, prepare
-from moviecrawler.catalogue.rows import TitleFacts
+from moviecrawler.matching.forms import Title, block_keys, name_keys, prepare
 from moviecrawler.urls import current_id
 
 if TYPE_CHECKING:

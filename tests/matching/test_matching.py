@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moviecrawler.catalogue.comparing import SAME_ID, Match, compare
-from moviecrawler.catalogue.matching import match_titles, title_of
-from moviecrawler.catalogue.normalise import normalise
 from moviecrawler.items import Credit, Movie, OtherTitle, Score, Site
+from moviecrawler.matching.comparing import SAME_ID, Match, compare
+from moviecrawler.matching.normalise import normalise
+from moviecrawler.matching.titles import match_titles, title_of
 
 IDS: dict[Site, str] = {"imdb": "tt{:07}", "metacritic": "movie/t-{}", "rottentomatoes": "m/t_{}"}
 LEVIN = "Mara Levin"

@@ -10,15 +10,15 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from moviecrawler.catalogue.comparing import compare, weight
-from moviecrawler.catalogue.forms import block_keys
-from moviecrawler.catalogue.matching import LARGEST_BLOCK, Pair, is_rival, surest_pairs
+from moviecrawler.matching.comparing import compare, weight
+from moviecrawler.matching.forms import block_keys
+from moviecrawler.matching.titles import LARGEST_BLOCK, Pair, is_rival, surest_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from moviecrawler.catalogue.comparing import Decision
-    from moviecrawler.catalogue.forms import Title
+    from moviecrawler.matching.comparing import Decision
+    from moviecrawler.matching.forms import Title
 
 _MAX_OTHERS = 5
 """Other candidates that are named in the result."""

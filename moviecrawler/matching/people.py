@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moviecrawler.catalogue.normalise import similar_words, split_words
+from moviecrawler.matching.normalise import similar_words, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
