@@ -1,5 +1,4 @@
-"""Everything private that this package uses of Scrapy, Scrapyd and Twisted, and what it
-changes of them.
+"""Everything private that is used of Scrapy, Scrapyd and Twisted, and every change made to them.
 
 Each part says why. `tests/test_scrapy_internals.py` fails when a new version changes what a part
 relies on.

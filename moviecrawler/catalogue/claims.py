@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
-    from moviecrawler.catalogue.rows import IdSource, TitleFacts
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
+    from moviecrawler.matching.facts import IdSource, TitleFacts
 
 CLAIM = read_sql("claim.sql")
 _UNFOUND = read_sql("unfound.sql")

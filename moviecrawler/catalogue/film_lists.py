@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.catalogue.spreadsheets import converted, opened, read_rows, shown
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import parse_date
 from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations
+from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
 from moviecrawler.urls import imdb_id_of
 

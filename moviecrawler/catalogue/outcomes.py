@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from moviecrawler.catalogue.rows import IdSource, Outcome
+    from moviecrawler.catalogue.rows import Outcome
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
     from moviecrawler.matching.comparing import Decision
+    from moviecrawler.matching.facts import IdSource
 
 _FETCHED = read_sql("fetched.sql")
 _COVERED_BY_SERIES = read_sql("covered_by_series.sql")

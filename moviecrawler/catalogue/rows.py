@@ -1,4 +1,4 @@
-"""The data types of the catalogue: imported rows, facts of titles, and titles on lists. Pure."""
+"""The data types of the catalogue: imported rows, and titles on lists. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 # Msgspec resolves annotations when it decodes what requests carry.
 from moviecrawler.items import Site, TitleKind  # noqa: TC001
+from moviecrawler.matching.facts import IdSource  # noqa: TC001
 
 State = Literal["never", "ok", "absent", "error", "blocked"]
 """The last outcome of a title on a site; `never` while there was none."""
@@ -17,14 +18,6 @@ Outcome = Literal["ok", "absent", "error", "blocked"]
 PopularitySource = Literal["votes", "tmdb", "given"]
 """Where a popularity comes from: IMDb's votes, TMDB, or a person. A later one in this list replaces
 an earlier one."""
-
-IdSource = Literal["list", "sitemap", "joined", "wikidata", "page", "given"]
-"""Where a title's id on a site comes from; a later one in this list replaces an earlier one.
-
-`list`, `sitemap`: the site lists it, and the title fits. `joined`: its record was matched
-(`catalogue.matching.match_titles`). `page`: its page names the IMDb id. `given`: by hand.
-"""
-
 
 LARGEST_ID = 2**31 - 1
 """The largest integer in the catalogue's tables."""
@@ -62,37 +55,8 @@ class ImportRow:
     id_source: IdSource = "given"
     """The source of these ids."""
     id_confidence: float = 0.0
-    """Points of `catalogue.comparing` for that source, such as 2 for Wikidata and 4 for an id given
+    """Points of `matching.comparing` for that source, such as 2 for Wikidata and 4 for an id given
     by hand."""
-
-
-@dataclass(slots=True, kw_only=True)
-class TitleFacts:
-    """The facts by which titles are compared. A request carries them as plain data."""
-
-    imdb_id: str | None = None
-    title: str
-    original_title: str | None = None
-    kind: TitleKind | None = None
-    """None when unknown; it then fits every kind."""
-    year: int | None = None
-    release_date: str | None = None
-    """Begins with its year."""
-    runtime_minutes: int | None = None
-    end_year: int | None = None
-    """Last year of a series; None while it runs, and where it is not known."""
-    season: int | None = None
-    episode: int | None = None
-    season_count: int | None = None
-    """Seasons of a series."""
-    directors: list[str] = field(default_factory=list)
-    """Of a series, its creators."""
-    other_titles: list[str] = field(default_factory=list)
-    """Other titles under which it is known."""
-    votes: int | None = None
-    """On IMDb."""
-    rivals: list[TitleFacts] = field(default_factory=list)
-    """Titles of the same name that the page may be of instead; they have no rivals of their own."""
 
 
 class ListedTitle(NamedTuple):

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.catalogue.rows import IdSource, ListedTitle
+    from moviecrawler.catalogue.rows import ListedTitle
     from moviecrawler.items import Site
+    from moviecrawler.matching.facts import IdSource
 
 _RECORD_LISTED = read_sql("record_listed.sql")
 _TRENDING = (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg2.extras import NamedTupleCursor
 
-from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import prepare
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 It finds which of them are the same title on different sites.
 
-`catalogue.matching.match_titles` decides for a record together with all records that share a key
+`matching.titles.match_titles` decides for a record together with all records that share a key
 with it, and with those already matched with these, so that the order of crawling does not matter.
 Of two records of one title on one site the newer is shown, and the older belongs to it. Seasons and
 episodes are not compared: `sync_catalogue` gives them titles by their series.

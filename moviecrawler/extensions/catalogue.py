@@ -49,9 +49,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from moviecrawler.catalogue.rows import IdSource, Outcome
+    from moviecrawler.catalogue.rows import Outcome
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Entry, Site
+    from moviecrawler.matching.facts import IdSource
     from moviecrawler.signals import Outcome as StoreOutcome
 
 logger = logging.getLogger(__name__)

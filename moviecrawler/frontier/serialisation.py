@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 import msgspec
 from scrapy.utils.request import fingerprint
 
-from moviecrawler.catalogue.rows import IdSource, TitleFacts  # noqa: TC001 - msgspec reads them
 from moviecrawler.credentials import has_userinfo
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
+from moviecrawler.matching.facts import IdSource, TitleFacts  # noqa: TC001 - msgspec reads them
 
 if TYPE_CHECKING:
     from scrapy import Request

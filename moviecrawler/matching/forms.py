@@ -14,8 +14,8 @@ from moviecrawler.matching.people import name_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moviecrawler.catalogue.rows import TitleFacts
     from moviecrawler.items import TitleKind
+    from moviecrawler.matching.facts import TitleFacts
     from moviecrawler.matching.people import Name
 
 

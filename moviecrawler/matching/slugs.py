@@ -1,6 +1,6 @@
 """Finds candidate ids by the names of titles in the sites' addresses (slugs). Pure.
 
-The page of a candidate is always compared with the title (`catalogue.matching.verify`).
+The page of a candidate is always compared with the title (`matching.titles.verify`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from anyascii import anyascii
 from moviecrawler.matching.normalise import normalise, parts
 
 if TYPE_CHECKING:
-    from moviecrawler.catalogue.rows import TitleFacts
+    from moviecrawler.matching.facts import TitleFacts
 
 _SERIES = frozenset({"series", "episode"})
 

@@ -1,6 +1,6 @@
 """Matches titles of different sites. Pure.
 
-`catalogue.comparing` compares two titles. The pairs with most points are matched first, and only if
+`matching.comparing` compares two titles. The pairs with most points are matched first, and only if
 a pair is half a point ahead of every other pair of its two titles: a page that may be of two films
 is matched with neither. Votes decide between titles of one name, as a site with reviews means the
 film that people know. Seasons and episodes are not compared: they match when their series and their
@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
-from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.matching.comparing import (
     BY_HAND,
     LISTED,
@@ -26,14 +25,15 @@ from moviecrawler.matching.comparing import (
     contradiction,
     weight,
 )
+from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, block_keys, name_keys, prepare
 from moviecrawler.urls import current_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from moviecrawler.catalogue.rows import IdSource
     from moviecrawler.items import Movie, Site
+    from moviecrawler.matching.facts import IdSource
 
 DAYS_REMEMBERED = 90
 """Days for which a refused page isn't compared with the same title again."""

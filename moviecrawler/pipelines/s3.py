@@ -176,7 +176,7 @@ class S3Store(Store):
     """Write movies as `movies/site=…/date=…/*.jsonl.gz` and misses as `misses/…`.
 
     Each item is a line; the date is that of its page. A title has a line for each time that it was
-    stored; `catalogue.merging.merged` makes one record of them. A batch that is written again
+    stored; `matching.merging.merged` makes one record of them. A batch that is written again
     replaces its own objects.
     """
 

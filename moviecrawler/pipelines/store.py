@@ -97,7 +97,7 @@ class Store(ABC):
 
     @abstractmethod
     def write(self, records: Sequence[Record]) -> None:
-        """Merge the records into what is stored (`catalogue.merging.merged`).
+        """Merge the records into what is stored (`matching.merging.merged`).
 
         Once it returns, they are durable. It may be called again with the same records, and
         reconnects when the connection was lost. Raises TransientStoreError to be called again later

@@ -13,12 +13,12 @@ import scrapy
 from scrapy import Request
 from scrapy.exceptions import UsageError
 
-from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.components import set_up
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extract.identity import OTHER_TITLE, identify, redirects_of
 from moviecrawler.frontier.runs import describe_crawl, open_backend
 from moviecrawler.items import Listing, Miss, Movie, Page
+from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.titles import verify
 from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.politeness.gate import Closed

@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from moviecrawler.catalogue.rows import TitleFacts
+from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
 from moviecrawler.matching.linking import link
 from tests.shared import SHARED

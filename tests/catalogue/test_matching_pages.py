@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.rows import IdSource, TitleFacts
 from moviecrawler.items import Credit, Movie
+from moviecrawler.matching.facts import IdSource, TitleFacts
 from moviecrawler.matching.slugs import slug_key, title_slug_keys
 from moviecrawler.matching.titles import verify
 

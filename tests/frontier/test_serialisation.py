@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.commands.replay import ReplaySpider
 from moviecrawler.frontier.serialisation import (
     Envelope,
@@ -14,6 +13,7 @@ from moviecrawler.frontier.serialisation import (
     encode,
     request_id,
 )
+from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.spiders.base import BOOST_PRIORITY
 from moviecrawler.spiders.imdb import ImdbSpider
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from moviecrawler.catalogue.rows import TitleFacts
+from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
 from moviecrawler.matching.linking import Linked, link
 

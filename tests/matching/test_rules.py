@@ -2,9 +2,9 @@
 
 import pytest
 
-from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.items import TitleKind
 from moviecrawler.matching.comparing import FILMS, SERIES, Rule, compare, decide, facts_of
+from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
 
 ROWS: list[tuple[TitleKind, Rule]] = [
