@@ -132,7 +132,7 @@ class EngineSlot:
 # --- The crawler and its extensions ---------------------------------------------------------------
 
 
-def announce_end(crawler: Crawler, announce: Callable[[], None]) -> None:
+def announce_end(crawler: Crawler, announce: Callable[[], object]) -> None:
     """Call `announce` at a first SIGINT or SIGTERM, and let a crawl that is closing close.
 
     Otherwise Scrapy stops the engine at once, and the process ends before the last items are
