@@ -3,13 +3,13 @@
 from dataclasses import fields
 from typing import Any, get_args
 
-from moviecrawler.fields import (
+from moviecrawler.items import Credit, Movie, Score, Site
+from moviecrawler.sites.fields import (
     PLAIN_NAMES,
     fields_published_by,
     unknown_fields_of,
     unknown_in_datasets,
 )
-from moviecrawler.items import Credit, Movie, Score, Site
 
 
 def _row(**values: Any) -> Movie:

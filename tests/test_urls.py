@@ -4,7 +4,7 @@ import pytest
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
-from moviecrawler.urls import id_in_url, parse_title_id
+from moviecrawler.sites.ids import id_in_url, parse_title_id
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from moviecrawler.catalogue.spreadsheets import converted, opened, read_rows, sh
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Pixels, TitleKind, Year  # noqa: TC001 - msgspec resolves annotations
 from moviecrawler.matching.comparing import BY_HAND
-from moviecrawler.urls import parse_title_id, part_of_series
+from moviecrawler.sites.ids import parse_title_id, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,7 +15,7 @@ from moviecrawler.extract.values import parse_date
 from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
-from moviecrawler.urls import imdb_id_of
+from moviecrawler.sites.ids import imdb_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

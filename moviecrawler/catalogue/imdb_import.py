@@ -13,7 +13,7 @@ from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.datasets.tables import COLUMNS, Tables
 from moviecrawler.datasets.titles import movie_of
 from moviecrawler.errors import ConfigurationError, ExtractionError
-from moviecrawler.extract.imdb_values import TITLE_KINDS
+from moviecrawler.sites.imdb.values import TITLE_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.database.connection import Database, as_json, open_database, storable
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.matching.slugs import slug_key
-from moviecrawler.urls import part_of_series
+from moviecrawler.sites.ids import part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,7 +17,7 @@ from moviecrawler.catalogue.spreadsheets import opened, read_rows, shown
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.matching.comparing import WIKIDATA
 from moviecrawler.sites import BY_AUTHORITY, SITES
-from moviecrawler.urls import parse_title_id, part_of_series
+from moviecrawler.sites.ids import parse_title_id, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -11,7 +11,7 @@ from moviecrawler.clock import utc_now
 from moviecrawler.cluster.webservice import ClusterService
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.progress import figures_of
-from moviecrawler.urls import parse_title_id
+from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:
     from twisted.web.server import Request

@@ -31,7 +31,7 @@ class Command(BaseCommand, ScrapyCommand):
         """Read every file; exit code 1 when one of them could not be read."""
         from moviecrawler.commands.base import print_json
         from moviecrawler.errors import ConfigurationError
-        from moviecrawler.urls import site_of
+        from moviecrawler.sites.ids import site_of
 
         if opts.url is not None and (len(opts.files) > 1 or site_of(opts.url) is None):
             raise ConfigurationError(
@@ -72,7 +72,7 @@ def _entry_record(entry: Entry) -> dict[str, Any]:
 
 def _record(name: str, url: str | None) -> dict[str, Any]:
     from moviecrawler.errors import ExtractionError
-    from moviecrawler.extract.pages import read_page
+    from moviecrawler.sites.pages import read_page
 
     try:
         return page_record(read_page(Path(name).read_bytes(), url))

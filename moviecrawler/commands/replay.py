@@ -25,7 +25,6 @@ from moviecrawler.commands.crawl import conclude, wait_for_stores_on_sigint
 from moviecrawler.components import leave_out, list_components, set_up
 from moviecrawler.database.embedded import FILE
 from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
-from moviecrawler.extract.identity import meta_of
 from moviecrawler.frontier.account import INCOMPLETE
 from moviecrawler.frontier.runs import describe_arguments, frontier, open_backend, run_name
 from moviecrawler.items import Site
@@ -38,6 +37,7 @@ from moviecrawler.politeness.gate import Closed
 from moviecrawler.politeness.meta import CLOSED_META, POOL_META
 from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.signals import list_missed
+from moviecrawler.sites.identity import meta_of
 from moviecrawler.spiders.arguments import Plan
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.sites import BY_AUTHORITY
-from moviecrawler.urls import imdb_id_of
+from moviecrawler.sites.ids import imdb_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,8 +13,8 @@ from filelock import FileLock, Timeout
 
 from moviecrawler.database.sql import read_sql
 from moviecrawler.errors import ConfigurationError, TransientStoreError
-from moviecrawler.fields import NUMBERS, TEXT_LISTS, TEXTS
 from moviecrawler.items import Role, ScoreKind
+from moviecrawler.sites.fields import NUMBERS, TEXT_LISTS, TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

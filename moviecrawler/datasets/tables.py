@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import duckdb
 
 from moviecrawler.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
-from moviecrawler.extract.imdb_credits import PERSON_ID
-from moviecrawler.extract.imdb_values import TITLE_KINDS
 from moviecrawler.sites import SITES
+from moviecrawler.sites.imdb.credits import PERSON_ID
+from moviecrawler.sites.imdb.values import TITLE_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -30,14 +30,14 @@ from moviecrawler.datasets.tables import (
     RATINGS,
     TITLE_TYPE,
 )
-from moviecrawler.extract.imdb_credits import PERSON_ID
-from moviecrawler.extract.imdb_values import TITLE_KINDS
 from moviecrawler.extract.values import check_runtime, check_year
-from moviecrawler.fields import unknown_in_datasets
 from moviecrawler.items import Credit, Movie, OtherTitle, Role, Score
 from moviecrawler.sites import SITES
+from moviecrawler.sites.fields import unknown_in_datasets
+from moviecrawler.sites.ids import title_url
+from moviecrawler.sites.imdb.credits import PERSON_ID
+from moviecrawler.sites.imdb.values import TITLE_KINDS
 from moviecrawler.texts import shortened
-from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -34,11 +34,11 @@ from moviecrawler.catalogue.outcomes import (
 from moviecrawler.catalogue.rows import SITEMAP, ListedTitle
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
-from moviecrawler.extract.identity import OTHER_TITLE
 from moviecrawler.items import Miss, Movie
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import item_completed, titles_listed
 from moviecrawler.sites import SCOREBOARD_KINDS, SITES
+from moviecrawler.sites.identity import OTHER_TITLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

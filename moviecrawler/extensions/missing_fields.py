@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from typing import TYPE_CHECKING
 
-from moviecrawler.fields import SHOWN_ONLY_WITH_VALUE, fields_published_by
 from moviecrawler.sites import SCOREBOARD_KINDS
+from moviecrawler.sites.fields import SHOWN_ONLY_WITH_VALUE, fields_published_by
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie

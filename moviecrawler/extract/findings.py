@@ -17,9 +17,9 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from moviecrawler.fields import unknown_fields_of
 from moviecrawler.items import Credit, Score
 from moviecrawler.sites import SCORES
+from moviecrawler.sites.fields import unknown_fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable

@@ -29,7 +29,7 @@ from moviecrawler.extract.values import (
     parse_runtime,
 )
 from moviecrawler.sites import SCORES
-from moviecrawler.urls import id_in_url, site_of
+from moviecrawler.sites.ids import id_in_url, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,7 +12,7 @@ from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.sites import SITES, hosts_of
-from moviecrawler.urls import parse_title_id
+from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence

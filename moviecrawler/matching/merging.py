@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from moviecrawler.fields import (
+from moviecrawler.items import Role, Score, Source
+from moviecrawler.sites.fields import (
     ONLY_IN_DATASETS,
     PARTS,
     SCORE_FACTS,
     fields_published_by,
     present_in,
 )
-from moviecrawler.items import Role, Score, Source
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -27,7 +27,7 @@ from moviecrawler.matching.comparing import (
 )
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, block_keys, name_keys, prepare
-from moviecrawler.urls import current_id
+from moviecrawler.sites.ids import current_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -13,8 +13,8 @@ from moviecrawler.basics.outages import Outages
 from moviecrawler.clock import utc_now
 from moviecrawler.database.aliases import valid_aliases
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.extract.identity import ALIAS, Redirect, meta_of
-from moviecrawler.urls import current_id, title_url
+from moviecrawler.sites.identity import ALIAS, Redirect, meta_of
+from moviecrawler.sites.ids import current_id, title_url
 
 if TYPE_CHECKING:
     from typing import Self

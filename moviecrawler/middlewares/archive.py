@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
-from moviecrawler.extract.identity import redirects_of
 from moviecrawler.middlewares.compression import sent_body
 from moviecrawler.pipelines.archive import ArchivePipeline
 from moviecrawler.pipelines.warc import Answer, write_record
 from moviecrawler.politeness.meta import DIRECT, POOL_META
 from moviecrawler.signals import page_archived
 from moviecrawler.sites import SITES
+from moviecrawler.sites.identity import redirects_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

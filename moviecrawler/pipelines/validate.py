@@ -17,18 +17,18 @@ from scrapy.exceptions import DropItem
 from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.findings import attempt
 from moviecrawler.extract.values import parse_date
-from moviecrawler.fields import (
+from moviecrawler.items import HISTOGRAM_BARS, Miss, Movie
+from moviecrawler.pipelines.files import append_rejected, check_data_dir
+from moviecrawler.signals import item_rejected
+from moviecrawler.sites import SCORES
+from moviecrawler.sites.fields import (
     ONLY_IN_DATASETS,
     fields_published_by,
     present_in,
     score_facts_published,
 )
-from moviecrawler.items import HISTOGRAM_BARS, Miss, Movie
-from moviecrawler.pipelines.files import append_rejected, check_data_dir
-from moviecrawler.signals import item_rejected
-from moviecrawler.sites import SCORES
+from moviecrawler.sites.ids import id_in_url, parse_title_id, part_of_series, site_of
 from moviecrawler.texts import on_one_line, shortened, without_controls
-from moviecrawler.urls import id_in_url, parse_title_id, part_of_series, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from moviecrawler.errors import ArchiveError
-from moviecrawler.extract.identity import Redirect  # noqa: TC001 - msgspec reads annotations
 from moviecrawler.items import RawPage, Site
+from moviecrawler.sites.identity import Redirect  # noqa: TC001 - msgspec reads annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

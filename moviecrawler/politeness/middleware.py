@@ -18,8 +18,8 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
 from moviecrawler.clock import utc_now
-from moviecrawler.extract.blocks import block_sign, classify
 from moviecrawler.politeness.backoff import wait_before
+from moviecrawler.politeness.blocks import block_sign, classify
 from moviecrawler.politeness.budgets import UNLIMITED, is_live, site_budget
 from moviecrawler.politeness.gate import Closed, Gate, Terms, UnreachableError
 from moviecrawler.politeness.kept_pages import folder_of, keep_page
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from moviecrawler.extract.blocks import Refusal
+    from moviecrawler.politeness.blocks import Refusal
     from moviecrawler.politeness.gate import Ledger
 
 logger = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ _NETWORK_ERRORS = tuple(map(load_object, _RETRY_EXCEPTIONS))  # errors of the co
 
 # Scrapy-rotating-proxies has no types.
 class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]
-    """Take the signs in `extract/blocks.py` for a ban.
+    """Take the signs in `politeness/blocks.py` for a ban.
 
     The package takes every status but 200, 301 and 302 for one.
     """

@@ -12,7 +12,7 @@ from uuid import UUID
 from moviecrawler.items import Award, Credit, Movie, Offer, Role, Score
 from moviecrawler.replica.words import WORDS, Dice, person_name, slugify
 from moviecrawler.sites import SCORES
-from moviecrawler.urls import title_url
+from moviecrawler.sites.ids import title_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

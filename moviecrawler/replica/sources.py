@@ -12,7 +12,7 @@ import msgspec
 
 from moviecrawler.replica import imdb_pages, metacritic_pages, rottentomatoes_pages
 from moviecrawler.replica.datasets import FILES, Dataset
-from moviecrawler.urls import title_url
+from moviecrawler.sites.ids import title_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

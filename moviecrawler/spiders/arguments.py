@@ -13,8 +13,8 @@ import msgspec
 
 from moviecrawler.basics.files import read_file
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.sites.ids import parse_title_id
 from moviecrawler.texts import shown
-from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -15,7 +15,6 @@ from scrapy.exceptions import UsageError
 
 from moviecrawler.components import set_up
 from moviecrawler.errors import ConfigurationError, ExtractionError
-from moviecrawler.extract.identity import OTHER_TITLE, identify, redirects_of
 from moviecrawler.frontier.runs import describe_crawl, open_backend
 from moviecrawler.items import Listing, Miss, Movie, Page
 from moviecrawler.matching.facts import TitleFacts
@@ -24,6 +23,8 @@ from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.politeness.gate import Closed
 from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
 from moviecrawler.sites import SITES, hosts_of, user_agent
+from moviecrawler.sites.identity import OTHER_TITLE, identify, redirects_of
+from moviecrawler.sites.ids import id_in_url, parse_title_id, title_url
 from moviecrawler.spiders.arguments import Plan, Seed, parse_choice, parse_limit, parse_title_ids
 from moviecrawler.spiders.results import (
     DUE_FIELDS,
@@ -33,7 +34,6 @@ from moviecrawler.spiders.results import (
     movie_of_list,
     outcome_of,
 )
-from moviecrawler.urls import id_in_url, parse_title_id, title_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence

@@ -18,7 +18,6 @@ from moviecrawler.errors import (
     InterruptedReadError,
     MovieCrawlerError,
 )
-from moviecrawler.extract import imdb
 from moviecrawler.items import Movie
 from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError
 from moviecrawler.politeness.meta import CLOSED_META
@@ -26,6 +25,7 @@ from moviecrawler.politeness.middleware import politeness_of
 from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.signals import list_missed
 from moviecrawler.sites import datasets_url
+from moviecrawler.sites.imdb import pages as imdb
 from moviecrawler.spiders.arguments import parse_choice
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 from moviecrawler.spiders.results import outcome_of

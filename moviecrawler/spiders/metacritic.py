@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.extract import metacritic
 from moviecrawler.sites import SITES
+from moviecrawler.sites.metacritic import pages as metacritic
 from moviecrawler.spiders.arguments import parse_choice
 from moviecrawler.spiders.base import TRENDING_SIZE
 from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider

@@ -9,13 +9,13 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import LONGEST_REASON
-from moviecrawler.fields import unknown_fields_of
 from moviecrawler.items import Entry, Fetch, Movie
 from moviecrawler.middlewares.compression import sent_size
 from moviecrawler.politeness.gate import Disallowed
 from moviecrawler.politeness.meta import DIRECT, POOL_META
 from moviecrawler.scrapy_internals import describe_error
-from moviecrawler.urls import title_url
+from moviecrawler.sites.fields import unknown_fields_of
+from moviecrawler.sites.ids import title_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from moviecrawler.extract.identity import Identity
     from moviecrawler.items import Page, Site
+    from moviecrawler.sites.identity import Identity
 
 Due = dict[str, Any]
 """DUE_FIELDS of a claim as plain data; `ids` are those that are tried next."""

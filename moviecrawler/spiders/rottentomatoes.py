@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.extract import rottentomatoes
+from moviecrawler.sites.rottentomatoes import pages as rottentomatoes
 from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from moviecrawler.catalogue.rows import SITEMAP
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.sitemaps import MOST_LOCATIONS, read_sitemap
 from moviecrawler.sites import SITES
+from moviecrawler.sites.ids import id_in_url, part_of_series
 from moviecrawler.spiders.base import MovieSpider
-from moviecrawler.urls import id_in_url, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -18,9 +18,9 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 from parsel import Selector
 
-from moviecrawler.extract import imdb
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.imdb_pages import title_page
+from moviecrawler.sites.imdb import pages as imdb
 from tests.benchmarks.harness import table
 from tests.shared import PAGES
 

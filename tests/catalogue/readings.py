@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from moviecrawler.fields import NUMBERS, TEXT_LISTS, fields_published_by
 from moviecrawler.items import Amount, Award, Credit, Movie, Offer, RelatedTitle, Score
+from moviecrawler.sites.fields import NUMBERS, TEXT_LISTS, fields_published_by
 
 TOLD = sorted(fields_published_by("imdb", "series"))
 START = datetime(2026, 11, 1, tzinfo=UTC)

@@ -15,11 +15,11 @@ from moviecrawler.extensions.missing_fields import (
     MOST_UNKNOWN_SCORES,
     MissingFields,
 )
-from moviecrawler.extract.pages import read_page
 from moviecrawler.items import Movie, Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.sites import SCORES, SITES
-from moviecrawler.urls import title_url
+from moviecrawler.sites.ids import title_url
+from moviecrawler.sites.pages import read_page
 from tests.extensions.movies import movie
 from tests.services.replica import page_of
 

@@ -11,7 +11,7 @@ from msgspec import to_builtins
 
 from moviecrawler.commands.extract import page_record
 from moviecrawler.extract.devalue import unflatten
-from moviecrawler.extract.pages import read_page
+from moviecrawler.sites.pages import read_page
 from tests.shared import PROJECT
 
 GOLDEN = PROJECT / "tests" / "pages"

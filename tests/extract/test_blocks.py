@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.blocks import (
+from moviecrawler.politeness.blocks import (
     HOUR,
     LONGEST_PAUSE,
     SHORTEST_PAUSE,
@@ -17,7 +17,7 @@ from moviecrawler.extract.blocks import (
     Refusal,
     classify,
 )
-from moviecrawler.extract.pages import read_page
+from moviecrawler.sites.pages import read_page
 
 NOW = 1_790_000_000.0
 PAGE = (

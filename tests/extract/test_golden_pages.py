@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.pages import read_page
-from moviecrawler.fields import unknown_fields_of
 from moviecrawler.pipelines.validate import check
+from moviecrawler.sites.fields import unknown_fields_of
+from moviecrawler.sites.pages import read_page
 from tests.extract.golden import CASES, GOLDEN, body_of, changed_body, changes, facts, read, url_of
 from tests.extract.limits import processor_time
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from moviecrawler.errors import LONGEST_REASON, ExtractionError
 from moviecrawler.extract.embedded import LARGEST_PAGE, decode_json, reader
 from moviecrawler.extract.findings import ShapeError
-from moviecrawler.extract.pages import READERS, read_page
 from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.extract.trees import DEEPEST, MOST_CHILDREN, MOST_TAGS, tree_of
+from moviecrawler.sites.pages import READERS, read_page
 from tests.extract.golden import body_of, url_of
 from tests.extract.limits import TooSlowError, processor_time
 
@@ -128,7 +128,7 @@ def patterns() -> dict[str, re.Pattern[Any]]:
             for key, part in value.items() if isinstance(value, dict) else enumerate(value):
                 collect(f"{name}[{key}]", part)
 
-    names = ["moviecrawler.urls"]
+    names = ["moviecrawler.sites.ids"]
     for package in ("moviecrawler.extract", "moviecrawler.middlewares", "moviecrawler.spiders"):
         path = importlib.import_module(package).__path__
         names += [module.name for module in pkgutil.walk_packages(path, f"{package}.")]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from moviecrawler.extract.identity import ALIAS, Identity, Redirect, identify
-from moviecrawler.extract.pages import read_page
-from moviecrawler.extract.series import listed_season, new_title
 from moviecrawler.items import Page, Site
-from moviecrawler.urls import title_url
+from moviecrawler.sites.identity import ALIAS, Identity, Redirect, identify
+from moviecrawler.sites.ids import title_url
+from moviecrawler.sites.pages import read_page
+from moviecrawler.sites.titles import listed_season, new_title
 from tests.extract.golden import body_of, url_of
 
 WIRE = "tv/the_wire"

@@ -11,7 +11,7 @@ from typing import Literal
 
 import pytest
 
-from moviecrawler.extract.blocks import classify
+from moviecrawler.politeness.blocks import classify
 from tests.crawling import scrapy
 from tests.shared import PAGES, is_here
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviecrawler.fields import present_in, unknown_in_datasets
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from moviecrawler.matching.merging import complete, supersedes
+from moviecrawler.sites.fields import present_in, unknown_in_datasets
 from tests.catalogue.readings import TOLD, reading, said
 
 

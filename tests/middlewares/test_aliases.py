@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from moviecrawler.extract.identity import ALIAS
 from moviecrawler.middlewares import aliases
 from moviecrawler.middlewares.aliases import AliasMiddleware
+from moviecrawler.sites.identity import ALIAS
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
 from tests.spiders.answers import spider_of
 

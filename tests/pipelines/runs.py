@@ -18,11 +18,11 @@ import msgspec
 from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.fields import unknown_fields_of
 from moviecrawler.items import Credit, Fetch, Miss, Movie, Score
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Record, Store
 from moviecrawler.signals import item_outcomes, item_rejected
+from moviecrawler.sites.fields import unknown_fields_of
 
 LIMIT = 10.0
 """Seconds after which a test that waits for something fails."""

@@ -21,7 +21,7 @@ from moviecrawler.database.connection import Database, open_database
 from moviecrawler.items import Movie, Score, Site, TitleKind
 from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.pipelines.sqlite import SqliteStore
-from moviecrawler.urls import part_of_series
+from moviecrawler.sites.ids import part_of_series
 from tests.pipelines.runs import BEGIN, led_from, make_movie, record_of
 from tests.pipelines.stored import board_of, opened
 from tests.pipelines.test_postgres import title, write

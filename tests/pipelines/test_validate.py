@@ -16,7 +16,7 @@ from moviecrawler.errors import InvalidItemError
 from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, Offer, RelatedTitle, Score
 from moviecrawler.pipelines.validate import ValidatePipeline, check
 from moviecrawler.signals import item_rejected
-from moviecrawler.urls import title_url
+from moviecrawler.sites.ids import title_url
 from tests.pipelines.runs import make_miss, make_movie
 
 WRONG_PARTS: dict[str, tuple[Any, dict[str, Any], list[dict[str, Any]]]] = {

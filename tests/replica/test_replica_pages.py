@@ -9,7 +9,6 @@ from typing import get_args
 
 import pytest
 
-from moviecrawler.extract.pages import read_page
 from moviecrawler.items import Entry, Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.options import TODAY
@@ -17,7 +16,8 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.rottentomatoes_pages import IN_THEATERS
 from moviecrawler.replica.series import SHAPES
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES
-from moviecrawler.urls import title_url
+from moviecrawler.sites.ids import title_url
+from moviecrawler.sites.pages import read_page
 from tests.crawling import change
 from tests.replica.client import ask
 from tests.services.replica import ForkedReplica, page_of

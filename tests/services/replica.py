@@ -17,7 +17,7 @@ from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.sources import Answer, Source
 from moviecrawler.sites import SITES
-from moviecrawler.urls import title_url
+from moviecrawler.sites.ids import title_url
 from tests.crawling import reset
 from tests.processes import CONTEXT, serve_replica
 from tests.services.changing_replica import ChangingOptions

@@ -17,7 +17,7 @@ from moviecrawler.clock import utc_now
 from moviecrawler.database.connection import Database, open_database
 from moviecrawler.items import Movie, Site
 from moviecrawler.sites import SITES
-from moviecrawler.urls import title_url
+from moviecrawler.sites.ids import title_url
 from tests.crawling import Finished, crawl_command, scrapy
 from tests.middlewares.sites import Site as StandIn
 from tests.middlewares.sites import Told

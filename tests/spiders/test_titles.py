@@ -12,9 +12,9 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.extract import imdb
 from moviecrawler.extract.embedded import reader
 from moviecrawler.items import Entry, Miss
+from moviecrawler.sites.imdb import pages as imdb
 from moviecrawler.spiders.arguments import Seed
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.spiders.answers import answer, spider_of

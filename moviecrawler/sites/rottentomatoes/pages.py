@@ -12,16 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig, linked_data
-from moviecrawler.extract import rottentomatoes_markup as markup
-from moviecrawler.extract import rottentomatoes_values as values
 from moviecrawler.extract.embedded import check_whole, decode_json, reader, stated_addresses
 from moviecrawler.extract.findings import ShapeError, attempt, scores_of
-from moviecrawler.extract.rottentomatoes_title import TitlePage, hero_of, read_title
-from moviecrawler.extract.series import new_title
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import parse_date
 from moviecrawler.items import Entry, Listing, Page
-from moviecrawler.urls import id_in_url, part_of_series
+from moviecrawler.sites.ids import id_in_url, part_of_series
+from moviecrawler.sites.rottentomatoes import markup, values
+from moviecrawler.sites.rottentomatoes.title import TitlePage, hero_of, read_title
+from moviecrawler.sites.titles import new_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

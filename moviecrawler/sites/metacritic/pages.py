@@ -10,22 +10,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract import dig, linked_data
-from moviecrawler.extract import metacritic_values as values
 from moviecrawler.extract.devalue import unflatten
 from moviecrawler.extract.embedded import check_whole, decode_json, reader, script, stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, scores_of
-from moviecrawler.extract.metacritic_title import (
+from moviecrawler.items import Entry, Listing, Page
+from moviecrawler.sites.ids import part_of_series
+from moviecrawler.sites.metacritic import values
+from moviecrawler.sites.metacritic.title import (
     COMPONENTS,
     PRODUCT,
     read_title,
     read_year,
     seasons_of,
 )
-from moviecrawler.items import Entry, Listing, Page
-from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
-    from moviecrawler.extract.metacritic_title import Components
+    from moviecrawler.sites.metacritic.title import Components
 
 
 @reader

@@ -10,13 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
-from moviecrawler.extract import metacritic_values as values
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt
-from moviecrawler.extract.metacritic_values import id_in, read_score, refuse_errors
-from moviecrawler.extract.series import listed_season, one_of_each_season
 from moviecrawler.extract.values import check_year
 from moviecrawler.sites import SITES
-from moviecrawler.urls import part_of_series
+from moviecrawler.sites.ids import part_of_series
+from moviecrawler.sites.metacritic import values
+from moviecrawler.sites.metacritic.values import id_in, read_score, refuse_errors
+from moviecrawler.sites.titles import listed_season, one_of_each_season
 
 if TYPE_CHECKING:
     from moviecrawler.extract.dig import Fact

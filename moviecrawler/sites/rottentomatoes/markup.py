@@ -20,13 +20,13 @@ from moviecrawler.extract.findings import (
     scores_of,
 )
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
-from moviecrawler.extract.rottentomatoes_values import score, slot
-from moviecrawler.extract.series import listed_season, one_of_each_season
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_date, parse_year
 from moviecrawler.items import Offer, RelatedTitle
+from moviecrawler.sites.ids import id_in_url
+from moviecrawler.sites.rottentomatoes.values import score, slot
+from moviecrawler.sites.titles import listed_season, one_of_each_season
 from moviecrawler.texts import fold
-from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

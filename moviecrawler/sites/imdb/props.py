@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json, script
 from moviecrawler.extract.findings import ShapeError
-from moviecrawler.extract.imdb_title import KEYS
+from moviecrawler.sites.imdb.title import KEYS
 
 
 def _object(name: str, **members: Any) -> Any:

@@ -12,13 +12,13 @@ import re
 from typing import Any, Final
 
 from moviecrawler.extract import dig, linked_data
-from moviecrawler.extract import imdb_values as values
 from moviecrawler.extract.embedded import check_whole, decode_text, reader
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, scores_of
-from moviecrawler.extract.imdb_props import page_props
-from moviecrawler.extract.imdb_title import read_movie
-from moviecrawler.extract.series import new_title
 from moviecrawler.items import Entry, Listing, Page
+from moviecrawler.sites.imdb import values
+from moviecrawler.sites.imdb.props import page_props
+from moviecrawler.sites.imdb.title import read_movie
+from moviecrawler.sites.titles import new_title
 from moviecrawler.texts import fold
 
 _TITLE: Final = re.compile(rb"<title[^<>]*>([^<>]{1,1000})</title")

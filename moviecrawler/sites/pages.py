@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract import dig, imdb, metacritic, rottentomatoes
-from moviecrawler.extract.blocks import block_sign
+from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json, reader, stated_addresses
-from moviecrawler.urls import site_of
+from moviecrawler.politeness.blocks import block_sign
+from moviecrawler.sites.ids import site_of
+from moviecrawler.sites.imdb import pages as imdb
+from moviecrawler.sites.metacritic import pages as metacritic
+from moviecrawler.sites.rottentomatoes import pages as rottentomatoes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

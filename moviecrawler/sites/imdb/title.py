@@ -9,11 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from moviecrawler.extract import dig
-from moviecrawler.extract import imdb_values as values
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, first
-from moviecrawler.extract.imdb_credits import CREDIT_KEYS, credit_readers
-from moviecrawler.extract.series import new_title
 from moviecrawler.items import Role
+from moviecrawler.sites.imdb import values
+from moviecrawler.sites.imdb.credits import CREDIT_KEYS, credit_readers
+from moviecrawler.sites.titles import new_title
 
 if TYPE_CHECKING:
     from moviecrawler.extract.dig import Fact

@@ -13,12 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig, linked_data
-from moviecrawler.extract import rottentomatoes_markup as markup
-from moviecrawler.extract import rottentomatoes_values as values
 from moviecrawler.extract.findings import Findings, attempt, new_credits
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import check_year, parse_runtime
 from moviecrawler.items import Score
+from moviecrawler.sites.rottentomatoes import markup, values
 
 if TYPE_CHECKING:
     from parsel import Selector

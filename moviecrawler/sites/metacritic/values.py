@@ -22,11 +22,11 @@ from moviecrawler.extract.findings import (
     one_of_each_title,
 )
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
-from moviecrawler.extract.series import new_title
 from moviecrawler.extract.values import check_runtime, check_year, parse_date
 from moviecrawler.items import Award, Offer, RelatedTitle, Score
 from moviecrawler.sites import SCORES
-from moviecrawler.urls import id_in_url, imdb_id_of, part_of_series
+from moviecrawler.sites.ids import id_in_url, imdb_id_of, part_of_series
+from moviecrawler.sites.titles import new_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

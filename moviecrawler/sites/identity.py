@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from moviecrawler.urls import id_in_url, is_same_id, part_of_series
+from moviecrawler.sites.ids import id_in_url, is_same_id, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,7 +19,7 @@ from moviecrawler.extract.findings import (
 )
 from moviecrawler.extract.values import check_runtime, check_year, iso_date
 from moviecrawler.items import HISTOGRAM_BARS, Amount, AmountKind, Award, RelatedTitle, Score
-from moviecrawler.urls import imdb_id_of
+from moviecrawler.sites.ids import imdb_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

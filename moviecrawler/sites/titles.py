@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moviecrawler.extract.findings import ShapeError, first_of_each
-from moviecrawler.fields import unknown_fields_of
 from moviecrawler.items import Movie
-from moviecrawler.urls import part_of_series, title_url
+from moviecrawler.sites.fields import unknown_fields_of
+from moviecrawler.sites.ids import part_of_series, title_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,7 +23,7 @@ from moviecrawler.extract.findings import (
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_count, parse_date, parse_decimal, parse_year
 from moviecrawler.items import Amount
-from moviecrawler.urls import part_of_series
+from moviecrawler.sites.ids import part_of_series
 
 if TYPE_CHECKING:
     from parsel import Selector, SelectorList
