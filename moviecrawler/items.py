@@ -14,8 +14,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-Site = Literal["imdb", "metacritic", "rottentomatoes"]
-"""The sites, by the names of their spiders; `sites.py` declares them."""
+Site = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,39}\Z")]
+"""A site, by the name of its spider, such as `imdb`. `sites/` is the registry by which it is
+checked."""
 
 TitleKind = Literal[
     "movie", "series", "season", "episode", "game", "short", "video", "music", "other"
@@ -29,16 +30,8 @@ IMDb's datasets."""
 
 Role = Literal["director", "writer", "creator", "cast"]
 
-ScoreKind = Literal[
-    "imdb",
-    "metascore",
-    "metacritic_user",
-    "tomatometer",
-    "popcornmeter",
-    "tomatometer_top",
-    "popcornmeter_all",
-    "popcornmeter_verified",
-]
+ScoreKind = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,39}\Z")]
+"""A kind of score, such as `metascore`. A site's profile in `sites/` says what it is."""
 
 HISTOGRAM_BARS = 10
 """Length of a `Score.histogram` that is not empty."""
@@ -333,7 +326,7 @@ class Movie:
     unknown_fields: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
     """Fields that pages (rows, datasets) of this kind normally have but that could not be found in
     this one: sorted, each once, never one that has a value. Parts of fields are named too, such as
-    `credits.director`, `scores.imdb` or `scores.imdb.count`; `fields.py` lists all. A missing value
+    `credits.director`, `scores.imdb` or `scores.imdb.count`; `sites/fields.py` lists all. A missing value
     that isn't named here is stated absent."""
     scraped_at: Time | None = None
     """When the page was fetched, UTC; set by the spider, because `extract/` reads no clock."""

@@ -23,7 +23,7 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Self
 
     from scrapy.settings import BaseSettings
@@ -104,29 +104,35 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
+def _host_fields() -> Iterator[tuple[str, Any, str]]:
+    """Yield name, type and default of each setting that names a host of a site."""
+    for profile in SITES.values():
+        home, *others = profile.hosts
+        yield home.setting, Annotated[str, _BASE_URL], home.live
+        for host in others:
+            yield host.setting, Annotated[str, _OTHER_URL], ""
+
+
+HostOptions: type[Options] = msgspec.defstruct(  # type: ignore[assignment]  # of its bases
+    "HostOptions",
+    _host_fields(),
+    bases=(Options,),
+    namespace={
+        "__doc__": "Hosts.\n\n`replica/README.md` has the values for crawling the replica.",
+        "EMPTY_IS_DEFAULT": False,
+    },
+    frozen=True,
+    kw_only=True,
+)
+"""The settings of the hosts, which the profiles of the sites declare."""
+
+
 class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
-    """Sites.
+    """Sites."""
 
-    `replica/README.md` has the values for crawling the replica.
-    """
-
-    EMPTY_IS_DEFAULT = False
-
-    imdb_url: Annotated[str, _BASE_URL] = SITES["imdb"].home
-    """Scheme and host of IMDb's pages; any but the live one counts as a replica."""
-    imdb_datasets_url: Annotated[str, _OTHER_URL] = ""
-    """The host of IMDb's datasets; empty means https://datasets.imdbws.com, or none when IMDB_URL
-    is a replica."""
     imdb_datasets: Annotated[str, _DATASETS] = "basics,ratings,crew,principals,names,akas,episode"
     """The datasets that are read, besides basics (214 MB) and ratings (8): crew (80), principals
     (741: the cast), names (295), akas (464: other titles), episode (54)."""
-    metacritic_url: Annotated[str, _BASE_URL] = SITES["metacritic"].home
-    """Scheme and host of Metacritic's pages and sitemaps."""
-    metacritic_api_url: Annotated[str, _OTHER_URL] = ""
-    """The host of Metacritic's JSON; empty means https://backend.metacritic.com, or METACRITIC_URL
-    when that is a replica."""
-    rottentomatoes_url: Annotated[str, _BASE_URL] = SITES["rottentomatoes"].home
-    """Scheme and host of Rotten Tomatoes."""
     contact: Annotated[str, _HEADER] = ""
     """The address or URL where a site's people can reach you; it becomes part of the user agent."""
 
@@ -204,9 +210,9 @@ class FrontierOptions(
     """The Redis that keeps the queue, for workers on many machines; empty means that a file in
     DATA_DIR does, for the processes of one machine."""
     site_budgets: Any = msgspec.field(default="", name="SITE_BUDGETS")
-    """What all workers together may ask of a site, as JSON: {"metacritic": {"per_second": 0.1,
-    "per_day": 300}}. A key is a site or one of its hosts. A number that is not named stays as in
-    `sites.py` for the live site, and a replica has no limit that is not named."""
+    """What all workers together may ask of a site, as JSON: {"imdb": {"per_second": 0.1, "per_day":
+    300}}. A key is a site or one of its hosts. A number that is not named stays as in the site's
+    profile for the live site, and a replica has no limit that is not named."""
     run: Name = ""
     """The name of a run that is passed over once; empty means a name that is made of the arguments,
     and a new pass by each start after the last one was over."""
@@ -282,6 +288,7 @@ class WatchOptions(Options, frozen=True, kw_only=True, rename=str.upper):
 
 
 SETTINGS: tuple[type[Options], ...] = (
+    HostOptions,
     SiteOptions,
     RequestOptions,
     StoreOptions,

@@ -16,7 +16,8 @@ import msgspec
 from moviecrawler import options as declared
 from moviecrawler.cluster.jobs import SCRAPY_JOB_SETTINGS
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.options import Options
+from moviecrawler.options import HostOptions, Options
+from moviecrawler.sites import SITES
 
 _HEAD = """# Settings
 
@@ -44,7 +45,7 @@ _TEN = {
     "MONGO_URL": "mongodb://user:password@host/movies",
     "ALERT_WEBHOOK": "https://hooks.example/…",
     "IMDB_DATASETS": "ratings",
-    "SITE_BUDGETS": '{"metacritic": {"per_day": 300}}',
+    "SITE_BUDGETS": '{"imdb": {"per_day": 300}}',
     "FRONTIER_RUN": "weekly-47",
 }
 """The settings of the first table, with examples; the other tables leave them out."""
@@ -52,6 +53,8 @@ _TEN = {
 
 def _described(options: type[Options]) -> dict[str, str]:
     """Return the docstring of each setting of a struct, by the setting's name."""
+    if options is HostOptions:
+        return {host.setting: host.description for site in SITES.values() for host in site.hosts}
     docs: dict[str, str] = {}
     (body,) = [
         node
@@ -86,21 +89,23 @@ def _declared(options: type[Options], **elsewhere: str) -> str:
 
     `elsewhere` are defaults that it does not have itself.
     """
+    described = {name: text for name, text in _described(options).items() if name not in _TEN}
+    if not described:
+        return ""
     heading, _, more = inspect.getdoc(options).partition("\n\n")  # type: ignore[union-attr]
     lines = [f"\n## {heading.rstrip('.')}\n\n", f"{_prose(more)}\n" if more else ""]
     lines += ["| setting | default | what it is |\n| --- | --- | --- |\n"]
     defaults = {one.encode_name: one.default for one in msgspec.structs.fields(options)} | elsewhere
-    for name, text in _described(options).items():
-        if name not in _TEN:
-            default = defaults[name]
-            shown = (
-                ""
-                if default in {"", None}
-                else f"{default:g}"
-                if isinstance(default, float)
-                else str(default)
-            )
-            lines.append(_line(f"`{name}`", shown, text))
+    for name, text in described.items():
+        default = defaults[name]
+        shown = (
+            ""
+            if default in {"", None}
+            else f"{default:g}"
+            if isinstance(default, float)
+            else str(default)
+        )
+        lines.append(_line(f"`{name}`", shown, text))
     return "".join(lines)
 
 

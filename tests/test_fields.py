@@ -1,9 +1,10 @@
 """Which fields a source does not mention."""
 
 from dataclasses import fields
-from typing import Any, get_args
+from typing import Any
 
-from moviecrawler.items import Credit, Movie, Score, Site
+from moviecrawler.items import Credit, Movie, Score
+from moviecrawler.sites import SITES
 from moviecrawler.sites.fields import (
     PLAIN_NAMES,
     fields_published_by,
@@ -26,9 +27,7 @@ def test_names_are_fields_of_movies() -> None:
     names = {field.name for field in fields(Movie)}
     assert set(PLAIN_NAMES) < names
     assert {
-        name.partition(".")[0]
-        for site in get_args(Site)
-        for name in fields_published_by(site, "movie")
+        name.partition(".")[0] for site in SITES for name in fields_published_by(site, "movie")
     } < names
 
 

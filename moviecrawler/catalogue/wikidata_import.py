@@ -1,7 +1,7 @@
 """Imports the ids of titles on several sites from Wikidata.
 
 They are in a CSV that was saved from its query service. The service's robots.txt disallows its API,
-so a person runs QUERY there. `sites.py` has the properties of the sites' ids; P4947 and P4983 are
+so a person runs QUERY there. `sites/` has the properties of the sites' ids; P4947 and P4983 are
 TMDB's ids of films and series. A file with a stack trace in the middle of a row, which a time-out
 of the service leaves, is refused.
 """
@@ -16,7 +16,7 @@ from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import opened, read_rows, shown
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.matching.comparing import WIKIDATA
-from moviecrawler.sites import BY_AUTHORITY, SITES
+from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SITES
 from moviecrawler.sites.ids import parse_title_id, part_of_series
 
 if TYPE_CHECKING:
@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from moviecrawler.database.connection import Database
 
 PROPERTIES: dict[str, str] = {
-    **{site: SITES[site].wikidata for site in BY_AUTHORITY if site != "imdb"},
+    **{
+        site: wikidata
+        for site in BY_AUTHORITY
+        if (wikidata := SITES[site].wikidata) and site != ID_SITE
+    },
     "tmdb": "P4947",
     "tmdb_series": "P4983",
 }
@@ -35,7 +39,7 @@ PROPERTIES: dict[str, str] = {
 id."""
 QUERY = f"""\
 SELECT ?imdb {" ".join(f"?{column}" for column in PROPERTIES)} WHERE {{
-  ?film wdt:{SITES["imdb"].wikidata} ?imdb . FILTER(STRSTARTS(?imdb, "tt"))
+  ?film wdt:{SITES[ID_SITE].wikidata} ?imdb . FILTER(STRSTARTS(?imdb, "tt"))
   {" UNION ".join(f"{{ ?film wdt:{name} ?{column} }}" for column, name in PROPERTIES.items())}
 }}
 """

@@ -32,7 +32,8 @@ from moviecrawler.items import TitleKind
 from moviecrawler.options import check_settings
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.politeness.budgets import site_budget
-from moviecrawler.sites import SITES, datasets_url, user_agent
+from moviecrawler.sites import SITES
+from moviecrawler.sites.hosts import datasets_url, user_agent
 from moviecrawler.sites.ids import parse_title_id
 from moviecrawler.texts import fold, printable
 

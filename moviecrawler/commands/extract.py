@@ -35,7 +35,7 @@ class Command(BaseCommand, ScrapyCommand):
 
         if opts.url is not None and (len(opts.files) > 1 or site_of(opts.url) is None):
             raise ConfigurationError(
-                "--url takes the address of one page of the three sites, for one FILE; "
+                "--url takes the address of one page of a site that is known, for one FILE; "
                 f"got {opts.url!r}"
             )
         for name in opts.files:
@@ -65,18 +65,25 @@ def page_record(page: Page) -> dict[str, Any]:
 def _entry_record(entry: Entry) -> dict[str, Any]:
     from msgspec import to_builtins
 
-    rating = next((score for score in entry.scores if score.kind == "imdb"), None)
+    from moviecrawler.sites import ID_SITE
+
+    rating = next((score for score in entry.scores if score.kind == ID_SITE), None)
     shown = {"rating": rating.value, "votes": rating.count} if rating else {}
     return {**to_builtins(entry), **shown}
 
 
 def _record(name: str, url: str | None) -> dict[str, Any]:
     from moviecrawler.errors import ExtractionError
+    from moviecrawler.politeness.blocks import block_sign
     from moviecrawler.sites.pages import read_page
 
     try:
-        return page_record(read_page(Path(name).read_bytes(), url))
+        body = Path(name).read_bytes()
+        if sign := block_sign(body):
+            kind, reason = sign
+            return {"block": f"no page, but a {kind}: {reason}"}
+        return page_record(read_page(body, url))
     except ExtractionError as error:
-        return {"block": error.reason} if error.field == "block" else {"error": str(error)}
+        return {"error": str(error)}
     except OSError as error:
         return {"error": f"can't be read: {error.strerror or error}"}

@@ -10,7 +10,7 @@ from functools import cached_property
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from scrapy import Request, Spider
@@ -27,7 +27,6 @@ from moviecrawler.database.embedded import FILE
 from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
 from moviecrawler.frontier.account import INCOMPLETE
 from moviecrawler.frontier.runs import describe_arguments, frontier, open_backend, run_name
-from moviecrawler.items import Site
 from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.options import check_settings
 from moviecrawler.pipelines.base import check_stores
@@ -37,6 +36,7 @@ from moviecrawler.politeness.gate import Closed
 from moviecrawler.politeness.meta import CLOSED_META, POOL_META
 from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.signals import list_missed
+from moviecrawler.sites import SITES
 from moviecrawler.sites.identity import meta_of
 from moviecrawler.spiders.arguments import Plan
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from moviecrawler.frontier.contract import Backend
+    from moviecrawler.items import Site
     from moviecrawler.pipelines.archive import Folder
     from moviecrawler.pipelines.s3 import Bucket
     from moviecrawler.pipelines.warc import Answer
@@ -131,7 +132,7 @@ class Command(BaseCommand, ScrapyCommand):
         """Return the archive, and the keys of its files with the pages that are asked for."""
         from moviecrawler.pipelines.archive import archived_files, open_archive
 
-        sites = [opts.site] if opts.site else get_args(Site)
+        sites = [opts.site] if opts.site else list(SITES)
         days = (opts.begin or date.min, opts.end or date.max)
         try:
             archive = open_archive(opts.source, self.settings.get("S3_ENDPOINT_URL") or None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moviecrawler.sites import SCORES, SITES
+from moviecrawler.sites import SCORE_SITES, SCORES, SITES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +85,6 @@ def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
                 elif not in_gap:
                     path += f"H{x:.1f}"
                 in_gap = row.value is None
-            name = form.name if site == form.site else f"{form.name} on {SITES[site].name}"
+            name = form.name if site == SCORE_SITES[kind] else f"{form.name} on {SITES[site].name}"
             curves.append(Curve(name, path if in_gap else f"{path}H{WIDTH}", rows[-1].value))
     return Chart(curves, lowest, highest, begins)

@@ -13,7 +13,8 @@ from filelock import FileLock, Timeout
 
 from moviecrawler.database.sql import read_sql
 from moviecrawler.errors import ConfigurationError, TransientStoreError
-from moviecrawler.items import Role, ScoreKind
+from moviecrawler.items import Role
+from moviecrawler.sites import SCORES
 from moviecrawler.sites.fields import NUMBERS, TEXT_LISTS, TEXTS
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 """The tables of a movie's lists of objects, with their columns after `site` and `site_id`."""
 _ORDERS = {
-    "scores": f"instr('{', '.join(get_args(ScoreKind))},', kind || ',')",
+    "scores": f"instr('{', '.join(SCORES)},', kind || ',')",
     "credits": f"instr('{', '.join(get_args(Role))}', role), position",
     "offers": "rowid",
     "awards": "rowid",

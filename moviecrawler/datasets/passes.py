@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from moviecrawler.datasets.tables import BASICS, CHARTS, NO_ID, RATINGS, Tables
 from moviecrawler.datasets.titles import MissingTitle, dataset_names, read_titles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from moviecrawler.datasets.files import FileClient
     from moviecrawler.items import Movie
+
+_BATCH = 100
+"""Titles that are read between two turns of the event loop."""
+_CLOSING_POLL_SECONDS = 0.25
 
 
 class DatasetPass:
@@ -38,6 +46,32 @@ class DatasetPass:
         """End what is being fetched or read, which then raises InterruptedReadError."""
         for interrupt in self._interrupts:
             interrupt()
+
+    async def read(
+        self,
+        ids: Sequence[str],
+        list_name: str | None,
+        limit: int | None,
+        is_closing: Callable[[], bool],
+    ) -> AsyncGenerator[Movie | MissingTitle]:
+        """Yield what `titles` yields, read in a thread until the crawl closes."""
+        found = self.titles(ids, list_name, limit)
+        watch = asyncio.create_task(self._interrupt_when(is_closing))
+        with ThreadPoolExecutor(1, "datasets") as thread:
+            in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
+            try:
+                while batch := await in_thread(lambda: list(islice(found, _BATCH))):
+                    for title in batch:
+                        yield title
+            finally:
+                watch.cancel()
+                self.interrupt()
+                await in_thread(found.close)
+
+    async def _interrupt_when(self, is_closing: Callable[[], bool]) -> None:
+        while not is_closing():  # noqa: ASYNC110 - Scrapy has no event for it
+            await asyncio.sleep(_CLOSING_POLL_SECONDS)
+        self.interrupt()
 
     def titles(
         self, ids: Sequence[str], list_name: str | None, limit: int | None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import duckdb
 
 from moviecrawler.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
-from moviecrawler.sites import SITES
+from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.imdb.credits import PERSON_ID
 from moviecrawler.sites.imdb.values import TITLE_KINDS
 
@@ -42,7 +42,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     NAMES: "nconst, primaryName",
 }
 """The columns that are read of each dataset; the first is its id."""
-_TITLE_ID = re.compile(SITES["imdb"].id)
+_TITLE_ID = re.compile(SITES[ID_SITE].ids.pattern)
 _ID = re.compile(rf"{_TITLE_ID.pattern}|{PERSON_ID.pattern}", re.ASCII)
 NO_ID = ""
 """Stands in `Tables.damaged` for the id of a row whose id can't be read."""

@@ -32,7 +32,7 @@ from moviecrawler.datasets.tables import (
 )
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.items import Credit, Movie, OtherTitle, Role, Score
-from moviecrawler.sites import SITES
+from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.fields import unknown_in_datasets
 from moviecrawler.sites.ids import title_url
 from moviecrawler.sites.imdb.credits import PERSON_ID
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.datasets.tables import Tables
 
-TitleId = Annotated[str, Meta(pattern=rf"^(?:{SITES['imdb'].id})\Z")]
+TitleId = Annotated[str, Meta(pattern=rf"^(?:{SITES[ID_SITE].ids.pattern})\Z")]
 _TitleType = Annotated[str, Meta(pattern=rf"^{TITLE_TYPE}\Z")]
 Text = str | None
 Number = Annotated[int, Meta(ge=0, le=10**9)] | None
@@ -228,10 +228,10 @@ def movie_of(row: str) -> Movie:
     if year is not None and end_year is not None and end_year < year:
         end_year = None
     return Movie(
-        site="imdb",
+        site=ID_SITE,
         site_id=site_id,
         imdb_id=site_id,
-        url=title_url("imdb", site_id),
+        url=title_url(ID_SITE, site_id),
         title=title,
         original_title=original if original != title else None,
         kind=TITLE_KINDS.get(title_type, "other"),
@@ -307,7 +307,7 @@ def _other_titles(rows: list[tuple[str, int, str, Text, Text, Text, Text]]) -> l
 
 
 def _scores(rows: list[tuple[str, float, int, Text]]) -> list[Score]:
-    return [Score(kind="imdb", value=mean, count=votes) for _, mean, votes, _ in rows[:1]]
+    return [Score(kind=ID_SITE, value=mean, count=votes) for _, mean, votes, _ in rows[:1]]
 
 
 def _first(rows: list[Any]) -> Any:

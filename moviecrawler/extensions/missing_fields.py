@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from typing import TYPE_CHECKING
 
-from moviecrawler.sites import SCOREBOARD_KINDS
-from moviecrawler.sites.fields import SHOWN_ONLY_WITH_VALUE, fields_published_by
+from moviecrawler.sites import SCOREBOARD_KINDS, SITES
+from moviecrawler.sites.fields import fields_published_by
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie
@@ -62,7 +62,7 @@ class MissingFields:
             window.append(name in unknown)
             if sum(window) >= MOST_UNKNOWN_SCORES:
                 found[name] = f"unknown on {sum(window)} of the latest {len(window)} pages"
-        for name in fields - SHOWN_ONLY_WITH_VALUE[movie.site] - scores:
+        for name in fields - SITES[movie.site].shown_only_with_value - scores:
             if name not in unknown:
                 self._runs[name] = 0
                 self._seen.add(name)

@@ -18,13 +18,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from moviecrawler.items import Credit, Score
-from moviecrawler.sites import SCORES
-from moviecrawler.sites.fields import unknown_fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-    from moviecrawler.items import Movie, RelatedTitle, Role, ScoreKind
+    from moviecrawler.items import Movie, RelatedTitle, Role
 
 
 class Absence(Enum):
@@ -101,8 +99,7 @@ class Findings:
         name, _, part = field.partition(".")
         kind, _, fact = part.partition(".")
         if fact:
-            # Fields are named by kinds.
-            setattr(self.movie.score(kind), fact, found)  # type: ignore[arg-type]
+            setattr(self.movie.score(kind), fact, found)
         elif name == "credits":
             self._credits[part] = found  # type: ignore[index] # fields are named by roles
         elif name == "related":
@@ -113,11 +110,15 @@ class Findings:
         else:
             setattr(self.movie, name, found)
 
+    @property
+    def absent(self) -> set[str]:
+        """The fields that are stated absent."""
+        return self._absent - self._unreadable
+
     def done(self) -> Movie:
-        """Return the movie, with its unknown fields named."""
+        """Return the movie with its credits; its unknown fields are not named yet."""
         movie = self.movie
         movie.credits = [credit for role in _ROLES for credit in self._credits.get(role, ())]
-        movie.unknown_fields = unknown_fields_of(movie, self._absent - self._unreadable)
         return movie
 
 
@@ -191,31 +192,6 @@ def _id_in(link: str | None) -> str | None:
 def one_of_each_title(titles: Iterable[RelatedTitle]) -> list[RelatedTitle]:
     """Return the related titles of a page in order, without duplicates."""
     return first_of_each(titles, lambda title: title.site_id)
-
-
-def check_average(kind: ScoreKind, average: float) -> float:
-    """Return a mean rating. Raises ValueError when it is not on the score's scale."""
-    highest = SCORES[kind].average_scale
-    if highest is None or not 0 <= average <= highest:
-        raise ValueError(
-            f"a mean of {average:g} behind {kind}, which is not between 0 and {highest}"
-        )
-    return average
-
-
-def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
-    """Return a score, with its count where that is a number above 0.
-
-    Raises ValueError when the value is not on its scale.
-    """
-    form = SCORES[kind]
-    if not form.lowest <= value <= form.scale:
-        raise ValueError(
-            f"{kind} of {value:g}, which is not between {form.lowest} and {form.scale}"
-        )
-    return Score(
-        kind=kind, value=value, count=count if isinstance(count, int) and count > 0 else None
-    )
 
 
 def scores_of(*readers: Callable[[], Any]) -> list[Score]:

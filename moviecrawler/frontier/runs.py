@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.politeness.budgets import site_budget
-from moviecrawler.sites import SITES, hosts_of
+from moviecrawler.sites import SITES
+from moviecrawler.sites.hosts import hosts_of
 from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:

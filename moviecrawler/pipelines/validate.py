@@ -20,7 +20,7 @@ from moviecrawler.extract.values import parse_date
 from moviecrawler.items import HISTOGRAM_BARS, Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
-from moviecrawler.sites import SCORES
+from moviecrawler.sites import ID_SITE, SCORES, SITES
 from moviecrawler.sites.fields import (
     ONLY_IN_DATASETS,
     fields_published_by,
@@ -116,6 +116,8 @@ def check(item: Movie | Miss, *, is_read: bool = False) -> None:
             value = getattr(value, name) if name else value[int(number)]
         text = f"{value!r} is refused: {message[:1].lower()}{message[1:]}"
         raise InvalidItemError(steps[0][0], shortened(text, _MAX_REASON_CHARS)) from None
+    if item.site not in SITES:
+        raise InvalidItemError("site", f"{item.site!r} is not one of {', '.join(SITES)}")
     for field, wrong, sentence in _rules(item) if isinstance(item, Movie) else ():
         if wrong:
             raise InvalidItemError(field, sentence)
@@ -172,7 +174,7 @@ def _rules(movie: Movie) -> Iterator[_Rule]:
     is_other = site_of(url) != site or id_in_url(site, url) != site_id
     yield "url", is_other, f"{url!r} is not the address of {site_id} on {site}"
     is_other = imdb_id is not None and (
-        not _is_id("imdb", imdb_id) or (site == "imdb" and imdb_id != site_id)
+        not _is_id(ID_SITE, imdb_id) or (site == ID_SITE and imdb_id != site_id)
     )
     yield "imdb_id", is_other, f"{imdb_id!r} is not the IMDb id of {site_id}"
     series_id = movie.series_id
@@ -235,7 +237,7 @@ def _rules_of_unknown_fields(movie: Movie) -> Iterator[_Rule]:
         f"{names!r} is not sorted, or names a field twice",
     )
     provided = fields_published_by(movie.site, movie.kind) | score_facts_published(movie)
-    foreign = set(names) - provided - (ONLY_IN_DATASETS if movie.site == "imdb" else set())
+    foreign = set(names) - provided - (ONLY_IN_DATASETS if movie.site == ID_SITE else set())
     yield (
         "unknown_fields",
         bool(foreign),
@@ -246,9 +248,10 @@ def _rules_of_unknown_fields(movie: Movie) -> Iterator[_Rule]:
 
 
 def _fits_its_kind(score: Score) -> bool:
-    form = SCORES[score.kind]
+    form = SCORES.get(score.kind)
     return (
-        form.lowest <= score.value <= form.scale
+        form is not None
+        and form.lowest <= score.value <= form.scale
         and (
             score.average is None
             or (form.average_scale is not None and score.average <= form.average_scale)

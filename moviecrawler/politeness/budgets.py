@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Meta
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.sites import SITES, page_hosts_of
+from moviecrawler.sites import SITES
+from moviecrawler.sites.hosts import page_hosts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
 
-_FORM = """set it to such as {"metacritic": {"per_second": 0.1, "per_day": 300}}"""
+_FORM = """set it to such as {"imdb": {"per_second": 0.1, "per_day": 300}}"""
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
 """Hosts that may be named whether or not a site is there: those of a replica."""
 

@@ -26,7 +26,8 @@ from moviecrawler.politeness.kept_pages import folder_of, keep_page
 from moviecrawler.politeness.meta import CLOSED_META, DIRECT, PROXY_META, ROBOTS_OF
 from moviecrawler.politeness.robots import read_rules
 from moviecrawler.scrapy_internals import describe_error
-from moviecrawler.sites import SITES, page_hosts_of
+from moviecrawler.sites import SITES
+from moviecrawler.sites.hosts import page_hosts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -24,7 +24,8 @@ from moviecrawler.options import ProxyOptions, node_of
 from moviecrawler.politeness.meta import DIRECT
 from moviecrawler.proxies.pools import SESSION, Proxy, ProxyPool, SessionPool
 from moviecrawler.proxies.tor import TorPool
-from moviecrawler.sites import SITES, page_hosts_of
+from moviecrawler.sites import SITES
+from moviecrawler.sites.hosts import page_hosts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
-from moviecrawler.items import AmountKind, Movie, Relation, Role, ScoreKind
-from moviecrawler.sites import SCORES
+from moviecrawler.items import AmountKind, Movie, Relation, Role
+from moviecrawler.sites import ID_SITE, SCORE_SITES, SCORES, SITES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -29,103 +29,12 @@ TEXT_LISTS: Final = tuple(
 
 PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "credits": ("role", get_args(Role)),
-    "scores": ("kind", get_args(ScoreKind)),
+    "scores": ("kind", tuple(SCORES)),
     "amounts": ("kind", get_args(AmountKind)),
     "related": ("relation", get_args(Relation)),
 }
 """Lists whose parts are fields of their own, such as `scores.imdb`: the attribute by which they
 differ, and its values."""
-
-_PLAIN: Final = (
-    "year",
-    "release_date",
-    "runtime_minutes",
-    "genres",
-    "certificate",
-    "plot",
-    "poster_url",
-    "credits.director",
-    "credits.writer",
-    "credits.cast",
-)
-_PUBLISHED: Final[dict[Site, frozenset[str]]] = {
-    "imdb": frozenset(
-        {
-            *_PLAIN,
-            "original_title",
-            "title_type",
-            "countries",
-            "languages",
-            "scores.imdb",
-            "scores.metascore",
-            "popularity_rank",
-            *(f"amounts.{kind}" for kind in PARTS["amounts"][1]),
-            "poster_width",
-            "poster_height",
-            "keywords",
-            "interests",
-            "taglines",
-            "awards",
-            "offers",
-            "related.similar",
-            "related.connection",
-            "critic_review_count",
-        }
-    ),
-    "metacritic": frozenset(
-        {
-            *_PLAIN,
-            "imdb_id",
-            "countries",
-            "languages",
-            "scores.metascore",
-            "scores.metacritic_user",
-            "poster_width",
-            "poster_height",
-            "keywords",
-            "taglines",
-            "awards",
-            "offers",
-            "related.similar",
-            "external_ids",
-        }
-    ),
-    "rottentomatoes": frozenset(
-        {
-            *_PLAIN,
-            "languages",
-            "amounts.domestic",
-            "scores.tomatometer",
-            "scores.popcornmeter",
-            "scores.tomatometer_top",
-            "scores.popcornmeter_all",
-            "scores.popcornmeter_verified",
-            "offers",
-            "related.similar",
-            "consensus",
-            "external_ids",
-        }
-    ),
-}
-"""The fields that pages of each site have for all kinds of titles."""
-
-SHOWN_ONLY_WITH_VALUE: Final[dict[Site, frozenset[str]]] = {
-    "imdb": frozenset({"taglines", "offers"}),
-    "metacritic": frozenset({"countries", "languages", "poster_width", "poster_height"}),
-    "rottentomatoes": frozenset(
-        {
-            "amounts.domestic",
-            "certificate",
-            "consensus",
-            "languages",
-            "offers",
-            "release_date",
-            "runtime_minutes",
-        }
-    ),
-}
-"""Fields that a title's page leaves out when there is no value, or that other pages have: that one
-is unknown says nothing of the page."""
 
 SCORE_FACTS: Final = (
     "count",
@@ -145,17 +54,6 @@ _IN_SERIES: Final[dict[TitleKind, frozenset[str]]] = {
     "episode": frozenset({"series_id", "series_title", "season", "episode"}),
 }
 """The fields that give a title's position in its series."""
-
-_PUBLISHED_OF_KIND: Final[dict[tuple[Site, TitleKind], frozenset[str]]] = {
-    ("imdb", "movie"): frozenset({"imdb_top250_rank"}),
-    ("imdb", "series"): frozenset(
-        {"season_count", "episode_count", "end_year", "imdb_top250_tv_rank"}
-    ),
-    ("metacritic", "series"): frozenset({"season_count"}),
-    ("rottentomatoes", "series"): frozenset({"season_count", "end_year"}),
-    ("rottentomatoes", "season"): frozenset({"episode_count"}),
-}
-"""The fields that pages of each site have for one kind of titles only."""
 
 ONLY_IN_DATASETS: Final = frozenset({"other_titles"})
 """The fields that no page has. Movies from pages don't name them as unknown."""
@@ -183,10 +81,11 @@ def fields_published_by(site: Site, kind: TitleKind) -> frozenset[str]:
     value: see `score_facts_published`.
     """
     creators = {"credits.creator"} if kind in {"series", "season"} else set()
+    profile = SITES[site]
     return (
-        _PUBLISHED[site]
+        profile.published
         | _IN_SERIES.get(kind, frozenset())
-        | _PUBLISHED_OF_KIND.get((site, kind), frozenset())
+        | profile.published_of_kind.get(kind, frozenset())
         | creators
     )
 
@@ -199,9 +98,9 @@ def score_facts_published(movie: Movie) -> set[str]:
     return {
         f"scores.{score.kind}.{fact}"
         for score in movie.scores
-        if (form := SCORES.get(score.kind))
-        and form.site == movie.site  # another kind is refused by the checks, and by stores
-        for fact in form.facts
+        # Another kind is refused by the checks, and by stores.
+        if SCORE_SITES.get(score.kind) == movie.site
+        for fact in SCORES[score.kind].facts
     }
 
 
@@ -227,8 +126,17 @@ _NOTHING: Final[tuple[object, ...]] = (None, [], {})
 
 PLAIN_NAMES: Final = tuple(
     sorted(
-        {name for fields in _PUBLISHED.values() for name in fields if "." not in name}
-        | ONLY_IN_DATASETS.union(*_PUBLISHED_OF_KIND.values(), *_IN_SERIES.values())
+        name
+        for name in ONLY_IN_DATASETS.union(
+            *(profile.published for profile in SITES.values()),
+            *(
+                fields
+                for profile in SITES.values()
+                for fields in profile.published_of_kind.values()
+            ),
+            *_IN_SERIES.values(),
+        )
+        if "." not in name
     )
 )
 """The fields of `Movie` that may be unknown and that have no parts."""
@@ -251,7 +159,7 @@ def unknown_in_datasets(
     """Return the unknown fields of a movie of this kind, read from these of IMDb's datasets."""
     return tuple(
         sorted(
-            (fields_published_by("imdb", kind) | ONLY_IN_DATASETS).difference(
+            (fields_published_by(ID_SITE, kind) | ONLY_IN_DATASETS).difference(
                 *map(_IN_DATASETS.__getitem__, datasets)
             )
         )

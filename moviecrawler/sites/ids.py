@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.sites import SITES
+from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.texts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from moviecrawler.items import Site, TitleKind
-    from moviecrawler.sites import Parts
+    from moviecrawler.sites.profile import Parts, Spelling
 
 _UNKNOWN_PART = "/(?i:season[-_0-9]|s[0-9]|specials)"
 """What can't follow a series' id in an address of the series itself: a season that is written in a
@@ -31,13 +31,13 @@ def _series(parts: Parts | None, otherwise: str) -> str:
 
 
 _ID = {
-    site: re.compile(rf"(?P<id>{profile.id}{_series(profile.parts, '')})")
+    site: re.compile(rf"(?P<id>{profile.ids.pattern}{_series(profile.ids.parts, '')})")
     for site, profile in SITES.items()
 }
 _ID_IN_PATH = {
     site: re.compile(
-        rf"^/?{profile.before_id}(?P<id>{profile.id}"
-        rf"{_series(profile.parts, f'(?!{_UNKNOWN_PART})')})"
+        rf"^/?{profile.ids.before}(?P<id>{profile.ids.pattern}"
+        rf"{_series(profile.ids.parts, f'(?!{_UNKNOWN_PART})')})"
         r"(?:/|$)"
     )
     for site, profile in SITES.items()
@@ -45,7 +45,7 @@ _ID_IN_PATH = {
 _PART_OF_SERIES = {
     site: re.compile(f"(?P<series>{parts.series}){parts.part}")
     for site, profile in SITES.items()
-    if (parts := profile.parts)
+    if (parts := profile.ids.parts)
 }
 
 
@@ -108,17 +108,17 @@ def _part_in(found: re.Match[str]) -> str:
 
 def _canonical_id(site: Site, found: re.Match[str]) -> str:
     """Return an id as the site writes it."""
-    profile = SITES[site]
+    ids = SITES[site].ids
     part = _part_in(found)
-    whole = _as_written(found["id"].removesuffix(part), profile.spellings)
-    if profile.parts is None or not part:
+    whole = _as_written(found["id"].removesuffix(part), ids.spellings)
+    if ids.parts is None or not part:
         return whole
-    return whole + _as_written(part.lower(), profile.parts.spellings)
+    return whole + _as_written(part.lower(), ids.parts.spellings)
 
 
-def _as_written(text: str, spellings: Iterable[tuple[str, str]]) -> str:
-    for other, own in spellings:
-        text = re.sub(other, own, text)
+def _as_written(text: str, spellings: Iterable[Spelling]) -> str:
+    for spelling in spellings:
+        text = re.sub(spelling.pattern, spelling.replacement, text)
     return text
 
 
@@ -128,8 +128,8 @@ def imdb_id_of(text: str) -> str | None:
     >>> imdb_id_of("tt00111161")
     'tt0111161'
     """
-    found = _ID["imdb"].fullmatch(text)
-    return None if found is None else _canonical_id("imdb", found)
+    found = _ID[ID_SITE].fullmatch(text)
+    return None if found is None else _canonical_id(ID_SITE, found)
 
 
 def is_same_id(one: str, other: str) -> bool:
@@ -177,7 +177,7 @@ class SeriesPart(NamedTuple):
 def part_of_series(site: Site, site_id: str) -> SeriesPart | None:
     """Return which part of which series an id names; None for a whole title.
 
-    It is None on IMDb, too, whose ids don't say it.
+    It is None also where a site's ids don't say it, as on IMDb.
 
     >>> part_of_series("rottentomatoes", "tv/the_wire/s02")
     SeriesPart(series_id='tv/the_wire', kind='season', season=2, episode=None)
@@ -233,7 +233,7 @@ def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
     if found is None:
         raise ConfigurationError(
             f"{shown(text)} is not a title of {site}; "
-            f"give an id such as {SITES[site].example}, or its URL"
+            f"give an id such as {SITES[site].ids.example}, or its URL"
         )
     return _canonical_id(site, found)
 

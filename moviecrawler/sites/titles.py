@@ -1,20 +1,21 @@
-"""Seasons and episodes: what the readers of Metacritic and Rotten Tomatoes share.
-
-These sites have pages of them.
-"""
+"""Titles as pages name them, and the seasons that a series' page lists."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from moviecrawler.extract import dig, linked_data
+from moviecrawler.extract.embedded import stated_addresses
 from moviecrawler.extract.findings import ShapeError, first_of_each
 from moviecrawler.items import Movie
+from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.fields import unknown_fields_of
-from moviecrawler.sites.ids import part_of_series, title_url
+from moviecrawler.sites.ids import id_in_url, part_of_series, site_of, title_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from moviecrawler.extract.findings import Findings
     from moviecrawler.items import Score, Site, TitleKind
 
 MOST_SEASONS = 500
@@ -38,12 +39,39 @@ def new_title(
         url=title_url(site, site_id),
         title=title,
         kind=part.kind if part else kind,
-        imdb_id=site_id if site == "imdb" else None,
+        imdb_id=site_id if site == ID_SITE else None,
         series_id=part.series_id if part else None,
         series_title=series_title if part else None,
         season=part.season if part else None,
         episode=part.episode if part else None,
     )
+
+
+def title_in(site: Site, body: bytes) -> tuple[str, str, dict[str, Any]]:
+    """Return the id, the name and the JSON-LD of the title that a page is about.
+
+    Raises ShapeError when it names none, or several.
+    """
+    linked = linked_data.title_of(body)
+    if not linked:
+        raise ShapeError(
+            "page", "neither the data nor the JSON-LD of a title is there in a form that is known"
+        )
+    own = (address for address in stated_addresses(body) if site_of(address) == site)
+    ids = {id_in_url(site, address) for address in (*own, dig.text(linked, "url") or "")} - {None}
+    name = dig.text(linked, "name")
+    if len(ids) != 1 or name is None:
+        raise ShapeError(
+            "title" if ids else "site_id", f"JSON-LD of {len(ids)} titles, named {name!r}"
+        )
+    return str(ids.pop()), name, linked
+
+
+def finished(found: Findings) -> Movie:
+    """Return the movie of a title's page, with its unknown fields named."""
+    movie = found.done()
+    movie.unknown_fields = unknown_fields_of(movie, found.absent)
+    return movie
 
 
 def listed_season(

@@ -16,13 +16,14 @@ from scrapy.exceptions import UsageError
 from moviecrawler.components import set_up
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.runs import describe_crawl, open_backend
-from moviecrawler.items import Listing, Miss, Movie, Page
+from moviecrawler.items import Miss
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.titles import verify
 from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.politeness.gate import Closed
 from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
-from moviecrawler.sites import SITES, hosts_of, user_agent
+from moviecrawler.sites import SITES
+from moviecrawler.sites.hosts import hosts_of, user_agent
 from moviecrawler.sites.identity import OTHER_TITLE, identify, redirects_of
 from moviecrawler.sites.ids import id_in_url, parse_title_id, title_url
 from moviecrawler.spiders.arguments import Plan, Seed, parse_choice, parse_limit, parse_title_ids
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.claims import Claim
     from moviecrawler.extensions.due import DueTitles
     from moviecrawler.frontier.contract import Backend
-    from moviecrawler.items import Entry, Site
+    from moviecrawler.items import Entry, Listing, Movie, Page, Site
+    from moviecrawler.sites.profile import SiteProfile
     from moviecrawler.spiders.results import Due, Found
 
 logger = logging.getLogger(__name__)
@@ -70,8 +72,7 @@ class MovieSpider(scrapy.Spider):
     """
 
     site: ClassVar[Site]
-    default_list: ClassVar[str]
-    """The list that is crawled when the arguments name no title and no list."""
+    profile: ClassVar[SiteProfile]
     arguments: ClassVar[frozenset[str]] = frozenset({"list", "ids", "file", "limit", "lane"})
 
     allowed_domains: list[str]
@@ -94,7 +95,8 @@ class MovieSpider(scrapy.Spider):
         """Name the site's hosts on the class, as Scrapy finds the spider of a URL by them."""
         super().__init_subclass__(**given)
         if "site" in vars(cls):
-            live_hosts = [host.live for host in SITES[cls.site].hosts]
+            cls.profile = SITES[cls.site]
+            live_hosts = [host.live for host in cls.profile.hosts]
             cls.allowed_domains = sorted({urlsplit(url).hostname or "" for url in live_hosts})
 
     @classmethod
@@ -134,11 +136,11 @@ class MovieSpider(scrapy.Spider):
             from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415
 
             open_catalogue(settings)
-        home = settings[SITES[cls.site].home_setting]
+        home = settings[cls.profile.home_setting]
         titles = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"), home)
         list_name = arguments.get("list")
         if list_name is None and lane is None and not titles:
-            list_name = cls.default_list
+            list_name = cls.profile.default_list
         if list_name is not None:
             cls.check_list(list_name)
         return Plan(
@@ -150,9 +152,9 @@ class MovieSpider(scrapy.Spider):
         )
 
     @classmethod
-    @abstractmethod
     def check_list(cls, name: str) -> None:
         """Raise ConfigurationError when the site has no such list."""
+        parse_choice("list", name, [*cls.profile.lists, *cls.profile.sitemaps])
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
@@ -161,7 +163,7 @@ class MovieSpider(scrapy.Spider):
         spider = super().from_crawler(crawler, *args)
         spider.plan = plan
         spider.hosts = hosts_of(cls.site, crawler.settings)
-        spider.home = spider.hosts[SITES[cls.site].home_setting]
+        spider.home = spider.hosts[cls.profile.home_setting]
         spider.described_arguments = describe_crawl(cls.site, crawler.settings, arguments)
         spider.allowed_domains = sorted(
             {urlsplit(url).hostname or "" for url in spider.hosts.values()}
@@ -331,13 +333,13 @@ class MovieSpider(scrapy.Spider):
         # This worker knows only what it has requested itself.
         return self.plan.limit is not None and max(len(self.asked), listed) >= self.plan.limit
 
-    def read_list(
-        self, response: Response, read: Callable[[bytes, str], Page | Listing]
-    ) -> Listing | None:
-        """Return what a page of a list says; None when it can't be read, which is accounted for."""
+    def read_list(self, response: Response, reader: str) -> Listing | None:
+        """Return what a page of a list says; None when it can't be read, which is accounted for.
+
+        `reader` is the name of a reader of the site.
+        """
         try:
-            found = read(response.body, response.url)
-            return found.listing if isinstance(found, Page) else found
+            return self.profile.reader(reader)(response.body, response.url).listing
         except ExtractionError as error:
             self.list_missed(response.url, "failed", str(error))
             return None
@@ -364,9 +366,9 @@ class MovieSpider(scrapy.Spider):
             return
         yield from self.parse_title(response, site_id, None)
 
-    @abstractmethod
     def read_title(self, response: Response) -> Page:
         """Return what a title's page says. Raises ExtractionError."""
+        return self.profile.reader("title")(response.body, response.url)
 
     def parse_title(
         self, response: Response, site_id: str, found: Found | None, due: Due | None = None

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.sites import SITES
-from moviecrawler.sites.metacritic import pages as metacritic
-from moviecrawler.spiders.arguments import parse_choice
 from moviecrawler.spiders.base import TRENDING_SIZE
-from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
+from moviecrawler.spiders.sitemap import SitemapSpider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from typing import Self
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from moviecrawler.items import Page
-
-_ORDERS = {"metascore": "-metaScore", "new": "-releaseDate", "popular": "-popularityCount"}
-FINDER_LISTS = {
-    f"{prefix}{name}": (number, order)
-    for prefix, number in (("", 2), ("tv-", 1))
-    for name, order in _ORDERS.items()
-}
-"""The finder's number for films or series, and its name for the order, by the names of the
-lists."""
 FINDER_PAGE = 24
 """Rows that the site's own browse pages ask the finder for."""
 MOST_LISTED = 20_000 * FINDER_PAGE
@@ -41,37 +28,45 @@ class MetacriticSpider(SitemapSpider):
     """Fetches Metacritic's lists and title pages.
 
     `list` is an order of the finder (metascore, new, popular; of series tv-metascore and so on) or
-    one of `sitemaps`.
+    a sitemap.
     """
 
     name = "metacritic"
     site = "metacritic"
-    default_list = "metascore"
-    sitemaps: ClassVar[Mapping[str, Sitemap]] = {
-        "sitemap": Sitemap("/movies.xml", "movie"),
-        "sitemap-series": Sitemap("/tvshows.xml", "series"),
-        "sitemap-seasons": Sitemap("/tvshows.xml", "season"),
-    }
+
+    json_host: str
+    """Scheme and host of the finder."""
 
     @classmethod
-    def check_list(cls, name: str) -> None:
-        """Raise ConfigurationError when it is neither an order of the finder nor a sitemap."""
-        parse_choice("list", name, [*FINDER_LISTS, *cls.sitemaps])
+    def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
+        """Create the spider.
 
-    def list_request(self, name: str) -> Request:
-        """Return the request for the first page of the finder, or the sitemap's index."""
-        return self.sitemap_request(name) if name in self.sitemaps else self.finder_request(name, 0)
+        Raises ConfigurationError for a replica of the JSON host alone, whose titles would be the
+        live site's.
+        """
+        spider = super().from_crawler(crawler, *args, **arguments)
+        spider.json_host = spider.hosts.get("METACRITIC_API_URL", spider.home)
+        if cls.profile.is_live(spider.home) and not cls.profile.is_live(spider.json_host):
+            raise ConfigurationError(
+                f"METACRITIC_API_URL is {spider.json_host!r}, but titles would be asked for at "
+                "METACRITIC_URL, the live site; set METACRITIC_URL to a replica, too, or remove "
+                "METACRITIC_API_URL"
+            )
+        return spider
+
+    def first_page(self, name: str) -> Request:
+        """Return the request for the finder's first rows."""
+        return self.finder_request(name, 0)
 
     def finder_request(self, name: str, offset: int) -> Request:
         """Return the request for the finder's rows from `offset` on."""
-        number, order = FINDER_LISTS[name]
-        query = {"mcoTypeId": number, "sortBy": order, "limit": FINDER_PAGE, "offset": offset}
-        address = f"{self.json_host}/finder/metacritic/web?{urlencode(query)}"
+        rows = urlencode({"limit": FINDER_PAGE, "offset": offset})
+        address = f"{self.json_host}{self.profile.lists[name].path}&{rows}"
         return self.list_page(address, self.parse_list, "json", name=name, offset=offset)
 
     def parse_list(self, response: Response, name: str, offset: int) -> Iterator[Any]:
         """Yield the titles of one finder page and, from the first, all the other pages at once."""
-        listing = self.read_list(response, metacritic.finder)
+        listing = self.read_list(response, "finder")
         if listing is None:
             return
         if listing.total is None:
@@ -90,29 +85,3 @@ class MetacriticSpider(SitemapSpider):
                 reason = f"it goes on after {MOST_LISTED:,} titles, which are read"
                 self.list_missed(response.url, "failed", reason)
         yield from self.requests_of(listing, name, before=offset)
-
-    # --- Titles -----------------------------------------------------------------------------------
-
-    json_host: str
-    """Where the finder is asked."""
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
-        """Create the spider.
-
-        Raises ConfigurationError for a replica of the JSON host alone, whose titles would be the
-        live site's.
-        """
-        spider = super().from_crawler(crawler, *args, **arguments)
-        spider.json_host = spider.hosts.get("METACRITIC_API_URL", spider.home)
-        if SITES[cls.site].is_live(spider.home) and not SITES[cls.site].is_live(spider.json_host):
-            raise ConfigurationError(
-                f"METACRITIC_API_URL is {spider.json_host!r}, but titles would be asked for at "
-                "METACRITIC_URL, the live site; set METACRITIC_URL to a replica, too, or remove "
-                "METACRITIC_API_URL"
-            )
-        return spider
-
-    def read_title(self, response: Response) -> Page:
-        """Return what the page of a film, a series, a season or an episode says."""
-        return metacritic.movie(response.body, response.url)

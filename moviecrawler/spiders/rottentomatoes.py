@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.sites.rottentomatoes import pages as rottentomatoes
-from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
+from moviecrawler.spiders.sitemap import SitemapSpider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from scrapy import Request
     from scrapy.http import Response
-
-    from moviecrawler.items import Page
 
 _BROWSE_PATH = re.compile(
     r"(?:movies_in_theaters|movies_at_home|movies_coming_soon|tv_series_browse)"
     r"(?:/[a-zA-Z0-9_:~,.-]+)?/?"
 )
-_SITEMAPS = "/sitemaps/sitemap.xml"
 MOST_PAGES = 5000
 """Pages of a browse list that are read, several times as many as the longest has: cursors that are
 new for ever have no end."""
@@ -31,32 +27,25 @@ new for ever have no end."""
 class RottenTomatoesSpider(SitemapSpider):
     """Fetches Rotten Tomatoes' lists and title pages.
 
-    `list` is a browse path, such as `movies_at_home/genres:drama~sort:newest`, or one of
-    `sitemaps`.
+    `list` is a browse path, such as `movies_at_home/genres:drama~sort:newest`, or a sitemap.
     """
 
     name = "rottentomatoes"
     site = "rottentomatoes"
-    default_list = "movies_at_home/sort:popular"
-    sitemaps: ClassVar[Mapping[str, Sitemap]] = {
-        "sitemap": Sitemap(_SITEMAPS, "movie", "movie_"),
-        "sitemap-series": Sitemap(_SITEMAPS, "series", "tv-series_"),
-        "sitemap-seasons": Sitemap(_SITEMAPS, "season", "tv-seasons_"),
-    }
 
     @classmethod
     def check_list(cls, name: str) -> None:
         """Raise ConfigurationError when it is neither a browse path nor a sitemap."""
-        if name not in cls.sitemaps and not _BROWSE_PATH.fullmatch(name):
+        if name not in cls.profile.sitemaps and not _BROWSE_PATH.fullmatch(name):
             raise ConfigurationError(
                 f"list is {name!r}; give a browse path such as movies_in_theaters, "
                 "movies_at_home/sort:popular or tv_series_browse/genres:drama, "
-                f"or {', '.join(cls.sitemaps)}"
+                f"or {', '.join(cls.profile.sitemaps)}"
             )
 
-    def list_request(self, name: str) -> Request:
-        """Return the request for the first page of a browse list, or the sitemaps' index."""
-        return self.sitemap_request(name) if name in self.sitemaps else self.browse_request(name)
+    def first_page(self, name: str) -> Request:
+        """Return the request for the first page of a browse list."""
+        return self.browse_request(name)
 
     def browse_request(
         self, name: str, cursor: str | None = None, page: int = 0, before: int = 0
@@ -80,9 +69,7 @@ class RottenTomatoesSpider(SitemapSpider):
 
         The dupefilter drops that one if the site names it again and again.
         """
-        listing = self.read_list(
-            response, rottentomatoes.browse_json if page else rottentomatoes.browse
-        )
+        listing = self.read_list(response, "browse_json" if page else "browse")
         if listing is None:
             return
         yield from self.requests_of(listing, name, before)
@@ -95,7 +82,3 @@ class RottenTomatoesSpider(SitemapSpider):
             )
         else:
             yield self.browse_request(name, listing.next, page + 1, listed)
-
-    def read_title(self, response: Response) -> Page:
-        """Return what the page of a movie, a series, a season or an episode says."""
-        return rottentomatoes.movie(response.body, response.url)

@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.rows import SITEMAP
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.sitemaps import MOST_LOCATIONS, read_sitemap
-from moviecrawler.sites import SITES
 from moviecrawler.sites.ids import id_in_url, part_of_series
 from moviecrawler.spiders.base import MovieSpider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from scrapy import Request
     from scrapy.http import Response
 
     from moviecrawler.items import TitleKind
-
-
-class Sitemap(NamedTuple):
-    """One of a site's lists that are in sitemaps."""
-
-    path: str
-    """Path of the index."""
-    kind: TitleKind
-    """What it lists."""
-    parts: str = ""
-    """What a part's file name begins with when it lists such titles."""
+    from moviecrawler.sites.profile import Sitemap
 
 
 class SitemapSpider(MovieSpider):
     """A spider whose site lists its titles in sitemap indexes."""
 
-    sitemaps: ClassVar[Mapping[str, Sitemap]]
-    """By the names of the lists: `sitemap` has the movies."""
+    def list_request(self, name: str) -> Request:
+        """Return the request for the index of sitemaps, or for the first page of another list."""
+        if name in self.profile.sitemaps:
+            return self.sitemap_request(name)
+        return self.first_page(name)
+
+    @abstractmethod
+    def first_page(self, name: str) -> Request:
+        """Return the request for the first page of a list that is not in sitemaps."""
 
     def sitemap_request(
         self, name: str, path: str = "", later: list[str] | None = None, before: int = 0
@@ -47,7 +44,7 @@ class SitemapSpider(MovieSpider):
         the earlier ones hold.
         """
         # The index names its parts on the live site, whatever host it was read from.
-        address = self.home + (path or self.sitemaps[name].path)
+        address = self.home + (path or self.profile.sitemaps[name].path)
         return self.list_page(
             address, self.parse_sitemap, "other", name=name, later=later or [], before=before
         )
@@ -92,7 +89,7 @@ class SitemapSpider(MovieSpider):
 
     def _parts(self, urls: list[str], name: str, index: str) -> list[str]:
         """Return the paths of those parts of an index that list what is asked for."""
-        own = self.sitemaps[name].path
+        own = self.profile.sitemaps[name].path
         begin = tuple(one.parts for one in self._read_for(name))
         paths = [_path_of(url) for url in urls]
         if None in paths:
@@ -132,11 +129,13 @@ class SitemapSpider(MovieSpider):
 
         With `lane=due` these are films and series at once, as the queue has each address once.
         """
-        own = self.sitemaps[name]
+        own = self.profile.sitemaps[name]
         if self.plan.lane is None:
             return [own]
         return [
-            one for one in self.sitemaps.values() if one.path == own.path and one.kind != "season"
+            one
+            for one in self.profile.sitemaps.values()
+            if one.path == own.path and one.kind != "season"
         ]
 
     def _kind_of(self, site_id: str) -> TitleKind | None:
@@ -146,10 +145,10 @@ class SitemapSpider(MovieSpider):
         """
         if part := part_of_series(self.site, site_id):
             return part.kind
-        profile = SITES[self.site]
-        if profile.parts and re.fullmatch(profile.parts.series, site_id):
+        ids = self.profile.ids
+        if ids.parts and re.fullmatch(ids.parts.series, site_id):
             return "series"
-        return "movie" if re.fullmatch(profile.id, site_id) else None
+        return "movie" if re.fullmatch(ids.pattern, site_id) else None
 
 
 def _path_of(url: str) -> str | None:

@@ -38,7 +38,7 @@ def named(
         season.year = year or 2001 + number
         season.source = "list"
         season.scraped_at = at
-        season.scores = [Score(kind=kind, value=70, count=9)]  # type: ignore[arg-type]
+        season.scores = [Score(kind=kind, value=70, count=9)]
     store.write(series, *seasons)
     return [str(season.site_id) for season in seasons]
 

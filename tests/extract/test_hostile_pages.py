@@ -16,7 +16,8 @@ from moviecrawler.extract.embedded import LARGEST_PAGE, decode_json, reader
 from moviecrawler.extract.findings import ShapeError
 from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.extract.trees import DEEPEST, MOST_CHILDREN, MOST_TAGS, tree_of
-from moviecrawler.sites.pages import READERS, read_page
+from moviecrawler.sites import SITES
+from moviecrawler.sites.pages import read_page
 from tests.extract.golden import body_of, url_of
 from tests.extract.limits import TooSlowError, processor_time
 
@@ -25,6 +26,7 @@ ADDRESSES = {
     "metacritic": "https://www.metacritic.com/movie/lantern-row/",
     "rottentomatoes": "https://www.rottentomatoes.com/m/lantern_row",
 }
+READERS = [profile.reader(form.reader) for profile in SITES.values() for form in profile.pages]
 SIZE = 1_000_000
 ATTACKS = {
     "links that are never closed": b"<link ",
@@ -205,7 +207,7 @@ def test_pattern_takes_linear_time(name: str, pattern: re.Pattern[Any]) -> None:
 
 @pytest.mark.parametrize(
     "read",
-    [*(read for _, _, read in READERS), read_page, read_sitemap],
+    [*READERS, read_page, read_sitemap],
     ids=lambda read: read.__name__,
 )
 def test_every_reader_has_no_other_failure_than_extraction_error(read: Callable[..., Any]) -> None:

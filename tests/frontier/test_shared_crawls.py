@@ -35,7 +35,7 @@ def test_workers_together_store_the_site_and_ask_for_no_page_twice(
         workers.start(2)
         assert workers.wait() == [0, 0], workers.log
         movies = workers.movies
-    expected = set(COLLECTION.ids[spider].values())  # type: ignore[index]
+    expected = set(COLLECTION.ids[spider].values())
     assert {movie.site_id for movie in movies} == expected
     assert len(movies) == len(expected)
     assert set(counts(replica, spider)["paths"].values()) == {1}

@@ -104,7 +104,7 @@ BAD: list[dict[str, Any]] = [
     {"year": 15},
     {"scores": [Score(kind="imdb", value=93)]},
     {"scores": [Score(kind="imdb", value=float("nan"))]},
-    {"scores": [Score(kind="critics", value=7)]},  # type: ignore[arg-type]
+    {"scores": [Score(kind="critics", value=7)]},
     {"scores": [Score(kind="imdb", value=7), Score(kind="imdb", value=8)]},
     {
         "credits": [

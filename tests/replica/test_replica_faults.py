@@ -1,14 +1,14 @@
 import http.client
 from collections import Counter
-from typing import Any, get_args
+from typing import Any
 from urllib.error import HTTPError
 
 import pytest
 
-from moviecrawler.items import Site
 from moviecrawler.replica.app import choose
 from moviecrawler.replica.options import Fault
 from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.sites import SITES
 from tests.crawling import change, counts
 from tests.replica.client import ask
 from tests.services.replica import IDS
@@ -35,7 +35,7 @@ def test_faults_meet_their_shares_of_requests_and_the_same_ones_again() -> None:
     )
 
 
-@pytest.mark.parametrize("site", get_args(Site))
+@pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("fault", ["500", "403", "429", "404", "throttle", "challenge"])
 def test_spoiled_answers_look_like_the_sites_own(
     replica: ReplicaProcess, fault: str, site: str

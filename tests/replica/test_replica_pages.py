@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import get_args
 
 import pytest
 
@@ -15,7 +14,7 @@ from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.rottentomatoes_pages import IN_THEATERS
 from moviecrawler.replica.series import SHAPES
-from moviecrawler.sites import SCOREBOARD_KINDS, SCORES
+from moviecrawler.sites import SCORE_SITES, SCOREBOARD_KINDS, SITES
 from moviecrawler.sites.ids import title_url
 from moviecrawler.sites.pages import read_page
 from tests.crawling import change
@@ -38,7 +37,7 @@ def running_replica() -> Iterator[ReplicaProcess]:
         yield process
 
 
-@pytest.mark.parametrize("site", get_args(Site))
+@pytest.mark.parametrize("site", SITES)
 def test_every_page_is_read_as_its_item(site: Site) -> None:
     collection = Collection(1, 30, len(SHAPES))
     movies = collection.every(site)
@@ -175,7 +174,7 @@ def test_a_list_has_its_titles_in_order_to_its_end(
     assert [entry.site_id for entry in entries] == [movie.site_id for movie in movies]
     assert [entry.title for entry in entries] == [movie.title for movie in movies]
     assert (repeated > 0) == ("metaScore" in path), "rows that tie come up on both pages"
-    shown = {kind for kind in SCOREBOARD_KINDS if SCORES[kind].site == site}
+    shown = {kind for kind in SCOREBOARD_KINDS if SCORE_SITES[kind] == site}
     for entry, movie in zip(entries, movies, strict=True):
         scores = [(score.kind, score.value) for score in movie.scores if score.kind in shown]
         assert [(score.kind, score.value) for score in entry.scores] == scores

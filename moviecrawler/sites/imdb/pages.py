@@ -9,20 +9,34 @@ from __future__ import annotations
 
 import html
 import re
+from functools import partial
 from typing import Any, Final
 
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.embedded import check_whole, decode_text, reader
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, scores_of
+from moviecrawler.extract.values import parse_runtime
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.imdb import values
 from moviecrawler.sites.imdb.props import page_props
 from moviecrawler.sites.imdb.title import read_movie
-from moviecrawler.sites.titles import new_title
+from moviecrawler.sites.scores import linked_score
+from moviecrawler.sites.titles import finished, new_title, title_in
 from moviecrawler.texts import fold
 
 _TITLE: Final = re.compile(rb"<title[^<>]*>([^<>]{1,1000})</title")
 _SOURCES: Final = ("aboveTheFoldData", "mainColumnData")
+_LINKED: Final[tuple[linked_data.LinkedFact, ...]] = (
+    ("plot", "description", partial(linked_data.parsed, linked_data.plot)),
+    ("credits.director", "director", partial(linked_data.people, "director")),
+    ("genres", "genre", linked_data.texts),
+    ("certificate", "contentRating", dig.text),
+    ("poster_url", "image", linked_data.picture),
+    ("runtime_minutes", "duration", partial(linked_data.parsed, parse_runtime)),
+    ("scores.imdb", "aggregateRating", partial(linked_score, "imdb")),
+)
+"""The fields on which the site's JSON-LD is right. Its dates can be those of a later release, and
+its cast are the stars."""
 
 
 @reader
@@ -32,8 +46,8 @@ def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     props = page_props(body)
     sources = [about for key in _SOURCES if (about := (props or {}).get(key))]
     if not sources:
-        return Page(site="imdb", kind="title", movie=_linked(body).done())
-    return Page(site="imdb", kind="title", movie=read_movie(sources).done())
+        return Page(site="imdb", kind="title", movie=finished(_linked(body)))
+    return Page(site="imdb", kind="title", movie=finished(read_movie(sources)))
 
 
 def _linked(body: bytes) -> Findings:
@@ -44,14 +58,14 @@ def _linked(body: bytes) -> Findings:
     the page's `<title>`.
     """
     check_whole(body)
-    site_id, name, linked = linked_data.title_in("imdb", body)
+    site_id, name, linked = title_in("imdb", body)
     shown = dig.text(linked, "alternateName") or name
     tag = _TITLE.search(body)
     if tag is None or not fold(html.unescape(decode_text(tag[1]))).startswith(shown):
         raise ShapeError("title", f"the page's <title> is not {shown!r}")
     found = Findings(new_title("imdb", site_id, shown, linked_data.KINDS[linked["@type"]]))
     found.look("original_title", lambda: None if shown == name else name)
-    linked_data.look(found, linked)
+    linked_data.look(found, linked, _LINKED)
     return found
 
 

@@ -14,12 +14,12 @@ from moviecrawler.extract.findings import (
     NoValue,
     ShapeError,
     attempt,
-    new_score,
     one_of_each_title,
 )
 from moviecrawler.extract.values import check_runtime, check_year, iso_date
 from moviecrawler.items import HISTOGRAM_BARS, Amount, AmountKind, Award, RelatedTitle, Score
 from moviecrawler.sites.ids import imdb_id_of
+from moviecrawler.sites.scores import new_score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,0 +1,144 @@
+"""Metacritic: its profile."""
+
+from __future__ import annotations
+
+from moviecrawler.sites.profile import (
+    NAME,
+    USUAL_FIELDS,
+    Host,
+    Ids,
+    PageForm,
+    Parts,
+    ScoreProfile,
+    Sitemap,
+    SiteProfile,
+    Spelling,
+    TitleList,
+)
+
+_OPINIONS = ("liked", "neutral", "disliked", "sentiment")
+_FINDER = "/finder/metacritic/web"
+_FILMS = f"{_FINDER}?mcoTypeId=2&sortBy=-"
+_SERIES = f"{_FINDER}?mcoTypeId=1&sortBy=-"
+"""The beginning of the address of a list; the name of an order follows."""
+_MOVIES_SITEMAP = "/movies.xml"
+_SERIES_SITEMAP = "/tvshows.xml"
+
+PROFILE = SiteProfile(
+    id="metacritic",
+    package=__name__,
+    name="Metacritic",
+    hosts=(
+        Host(
+            setting="METACRITIC_URL",
+            live="https://www.metacritic.com",
+            description="Scheme and host of Metacritic's pages and sitemaps.",
+        ),
+        Host(
+            setting="METACRITIC_API_URL",
+            live="https://backend.metacritic.com",
+            description="The host of Metacritic's JSON; empty means "
+            "https://backend.metacritic.com, or METACRITIC_URL when that is a replica.",
+        ),
+    ),
+    domains=(".metacritic.com",),
+    aliases=("metacritic.com",),
+    title_path="/{}/",
+    ids=Ids(
+        pattern=f"movie/{NAME}",
+        example="movie/dune-part-two",
+        parts=Parts(
+            series=f"tv/{NAME}",
+            series_example="tv/the-wire",
+            part=(
+                # A season, or a special beside the seasons: /season-1, /season-1-special.
+                r"(?i:/(?:season-(?P<season>[0-9]{1,4})(?P<special>-[a-z0-9-]{1,60})?|specials)"
+                # An episode, with or without a number: /episode-5-undertow, /episode-pilot.
+                rf"(?P<of_episode>/episode-"
+                rf"(?:(?=(?P<episode>[0-9]{{1,4}})(?:[-/]|$))|){NAME})?)"
+            ),
+            examples=(
+                "tv/the-wire/season-1",
+                "tv/the-wire/specials",
+                "tv/the-wire/season-2/episode-5-undertow",
+            ),
+            spellings=(
+                Spelling(
+                    pattern=r"^/season-0+(?=/|$)",
+                    replacement="/specials",
+                    example="tv/the-wire/season-0",
+                ),
+                Spelling(
+                    pattern=r"^/season-0+(?=[1-9])",
+                    replacement="/season-",
+                    example="tv/the-wire/season-01",
+                ),
+            ),
+        ),
+    ),
+    per_second=0.2,
+    per_day=600,
+    authority=3,
+    wikidata="P1712",
+    lists={
+        "metascore": TitleList(path=f"{_FILMS}metaScore"),
+        "new": TitleList(path=f"{_FILMS}releaseDate", is_trending=True),
+        "popular": TitleList(path=f"{_FILMS}popularityCount", is_trending=True),
+        "tv-metascore": TitleList(path=f"{_SERIES}metaScore"),
+        "tv-new": TitleList(path=f"{_SERIES}releaseDate", is_trending=True),
+        "tv-popular": TitleList(path=f"{_SERIES}popularityCount", is_trending=True),
+    },
+    sitemaps={
+        "sitemap": Sitemap(path=_MOVIES_SITEMAP, kind="movie"),
+        "sitemap-series": Sitemap(path=_SERIES_SITEMAP, kind="series"),
+        "sitemap-seasons": Sitemap(path=_SERIES_SITEMAP, kind="season"),
+    },
+    pages=(
+        PageForm(
+            path=r"/(?:movie/[^/]+"
+            r"|tv/[^/]+(?:(?:/season-\d[^/]*|/specials)(?:/episode-[^/]+)?)?)/?",
+            reader="title",
+        ),
+        PageForm(path=rf"{_FINDER}/?", reader="finder"),
+    ),
+    published=USUAL_FIELDS
+    | {
+        "imdb_id",
+        "countries",
+        "languages",
+        "scores.metascore",
+        "scores.metacritic_user",
+        "poster_width",
+        "poster_height",
+        "keywords",
+        "taglines",
+        "awards",
+        "offers",
+        "related.similar",
+        "external_ids",
+    },
+    published_of_kind={"series": frozenset({"season_count"})},
+    shown_only_with_value=frozenset({"countries", "languages", "poster_width", "poster_height"}),
+    scores={
+        "metascore": ScoreProfile(
+            name="Metascore",
+            short_name="Meta",
+            audience="critics",
+            lowest=0,
+            scale=100,
+            average_scale=100,
+            columns=("metascore", "metascore_reviews"),
+            facts=("count", "average", *_OPINIONS),  # the site marks only what is a must-see
+        ),
+        "metacritic_user": ScoreProfile(
+            name="Metacritic users",
+            short_name="User",
+            audience="users",
+            lowest=0,
+            scale=10,
+            columns=("metacritic_user_score", "metacritic_user_ratings"),
+            form=".1f",
+            facts=("count", *_OPINIONS),
+        ),
+    },
+)

@@ -6,13 +6,15 @@ each field. Pages without components, and episodes, are read from JSON-LD.
 
 from __future__ import annotations
 
+import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.devalue import unflatten
 from moviecrawler.extract.embedded import check_whole, decode_json, reader, script, stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, scores_of
+from moviecrawler.extract.values import check_runtime, parse_date, parse_runtime
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.metacritic import values
@@ -23,14 +25,22 @@ from moviecrawler.sites.metacritic.title import (
     read_year,
     seasons_of,
 )
+from moviecrawler.sites.scores import linked_score
+from moviecrawler.sites.titles import finished, title_in
 
 if TYPE_CHECKING:
+    from moviecrawler.items import Score, ScoreKind
     from moviecrawler.sites.metacritic.title import Components
+
+_SHIFTED_DURATION: Final = re.compile(r"PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S")
+"""Metacritic writes `PT2M17S` for 2 h 17 min."""
+_AMBIGUOUS_DURATION: Final = re.compile(r"PT\dM|PT[0HMS]*")
+"""`PT2M` is two hours on Metacritic's pages, and two minutes on its older ones."""
 
 
 @reader
 # `reader` names the URL in errors.
-def movie(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
+def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     """Return the title of a page: a film, a series, a season or an episode.
 
     Raises ExtractionError.
@@ -46,13 +56,13 @@ def movie(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     # On a season's page with a payload, JSON-LD may be that of the series.
     is_own = values.id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id
     if is_own and (found.movie.season is None or not components):
-        linked_data.look(found, linked)
-    title = found.done()
-    seasons = seasons_of(title, components) if title.kind == "series" else []
+        linked_data.look(found, linked, _LINKED)
+    movie = finished(found)
+    seasons = seasons_of(movie, components) if movie.kind == "series" else []
     return Page(
         site="metacritic",
-        kind="movie" if title.kind == "movie" else "tv",
-        movie=title,
+        kind="movie" if movie.kind == "movie" else "tv",
+        movie=movie,
         seasons=seasons,
     )
 
@@ -76,8 +86,40 @@ def _components(payload: bytes | None) -> Components:
 
 def _linked(body: bytes) -> Findings:
     check_whole(body)
-    site_id, name, _ = linked_data.title_in("metacritic", body)
+    site_id, name, _ = title_in("metacritic", body)
     return Findings(values.new_movie(site_id, name))
+
+
+def _shifted_runtime(text: str) -> int | None:
+    if shifted := _SHIFTED_DURATION.fullmatch(text):
+        return check_runtime(int(shifted["hours"] or 0) * 60 + int(shifted["minutes"]))
+    return None if _AMBIGUOUS_DURATION.fullmatch(text) else parse_runtime(text)
+
+
+def _linked_score(kind: ScoreKind, value: Any) -> Score | None:
+    """Return a score of JSON-LD; episodes have that of the users under the critics' key."""
+    return linked_score(kind, value, of_users=kind == "metacritic_user")
+
+
+_LINKED: Final[tuple[linked_data.LinkedFact, ...]] = (
+    ("plot", "description", partial(linked_data.parsed, linked_data.plot)),
+    ("credits.director", "director", partial(linked_data.people, "director")),
+    ("genres", "genre", linked_data.texts),
+    ("certificate", "contentRating", dig.text),
+    ("poster_url", "image", linked_data.picture),
+    ("credits.cast", "actor", partial(linked_data.people, "cast")),
+    ("series_title", "partOfSeries.name", dig.text),
+    ("runtime_minutes", "duration", partial(linked_data.parsed, _shifted_runtime)),
+    ("scores.metascore", "aggregateRating", partial(_linked_score, "metascore")),
+    ("scores.metacritic_user", "aggregateRating", partial(_linked_score, "metacritic_user")),
+    (
+        "year",
+        "datePublished",
+        partial(linked_data.parsed, lambda text: int(parse_date(text)[:4])),
+    ),
+    ("release_date", "datePublished", partial(linked_data.parsed, parse_date)),
+)
+"""The fields on which the site's JSON-LD is right."""
 
 
 # --- The finder -----------------------------------------------------------------------------------

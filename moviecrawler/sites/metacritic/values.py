@@ -15,10 +15,8 @@ from moviecrawler.extract.findings import (
     NoValue,
     ShapeError,
     attempt,
-    check_average,
     first_of_each,
     new_credits,
-    new_score,
     one_of_each_title,
 )
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
@@ -26,6 +24,7 @@ from moviecrawler.extract.values import check_runtime, check_year, parse_date
 from moviecrawler.items import Award, Offer, RelatedTitle, Score
 from moviecrawler.sites import SCORES
 from moviecrawler.sites.ids import id_in_url, imdb_id_of, part_of_series
+from moviecrawler.sites.scores import check_average, new_score
 from moviecrawler.sites.titles import new_title
 
 if TYPE_CHECKING:

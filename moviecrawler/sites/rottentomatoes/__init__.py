@@ -1,0 +1,157 @@
+"""Rotten Tomatoes: its profile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from moviecrawler.sites.profile import (
+    NAME,
+    USUAL_FIELDS,
+    Host,
+    Ids,
+    PageForm,
+    Parts,
+    ScoreProfile,
+    Sitemap,
+    SiteProfile,
+    Spelling,
+    TitleList,
+)
+
+_SITEMAPS = "/sitemaps/sitemap.xml"
+_CRITICS = ("count", "average", "liked", "disliked", "certified", "sentiment")
+_TOMATOMETER = ScoreProfile(
+    name="Tomatometer",
+    short_name="Tomato",
+    audience="critics",
+    lowest=0,
+    scale=100,
+    average_scale=10,
+    columns=("tomatometer", "tomatometer_reviews"),
+    unit="%",
+    facts=_CRITICS,
+)
+_POPCORNMETER = ScoreProfile(
+    name="Popcornmeter",
+    short_name="Popcorn",
+    audience="users",
+    lowest=0,
+    scale=100,
+    average_scale=5,
+    columns=("popcornmeter", "popcornmeter_ratings"),
+    unit="%",
+    facts=(*_CRITICS, "reviews"),
+)
+
+PROFILE = SiteProfile(
+    id="rottentomatoes",
+    package=__name__,
+    name="Rotten Tomatoes",
+    hosts=(
+        Host(
+            setting="ROTTENTOMATOES_URL",
+            live="https://www.rottentomatoes.com",
+            description="Scheme and host of Rotten Tomatoes.",
+        ),
+    ),
+    domains=(".rottentomatoes.com",),
+    aliases=("rottentomatoes.com",),
+    title_path="/{}",
+    ids=Ids(
+        pattern=f"m/{NAME}",
+        example="m/dune_part_two",
+        parts=Parts(
+            series=f"tv/{NAME}",
+            series_example="tv/the_wire",
+            part=(
+                # A season. A special between two episodes of a season has a number inside the
+                # season's: `s37.2`.
+                r"(?i:/s(?P<season>[0-9]{1,4})(?P<special>\.[0-9]{1,3})?"
+                # An episode, also one between two others: /e05, /e05.1.
+                r"(?:(?P<of_episode>/e(?:(?P<episode>[0-9]{1,4})(?![0-9.])|[0-9]{1,4}\.[0-9]{1,3}))"
+                r"|(?!/e[0-9])))"
+            ),
+            examples=("tv/the_wire/s02", "tv/the_wire/s02/e05", "tv/the_wire/s37.2"),
+            spellings=(
+                Spelling(
+                    pattern=r"(/[se])([0-9])(?=[./]|$)",
+                    replacement=r"\g<1>0\2",
+                    example="tv/the_wire/s2/e5",
+                ),
+                Spelling(
+                    pattern=r"(/[se])0+(?=[0-9]{2})",
+                    replacement=r"\1",
+                    example="tv/the_wire/s002",
+                ),
+            ),
+        ),
+    ),
+    per_day=5_000,
+    authority=2,
+    wikidata="P1258",
+    lists={
+        "movies_at_home/sort:popular": TitleList(
+            path="/browse/movies_at_home/sort:popular", is_trending=True
+        ),
+        "movies_in_theaters": TitleList(path="/browse/movies_in_theaters", is_trending=True),
+        "tv_series_browse/sort:popular": TitleList(
+            path="/browse/tv_series_browse/sort:popular", is_trending=True
+        ),
+    },
+    sitemaps={
+        "sitemap": Sitemap(path=_SITEMAPS, kind="movie", parts="movie_"),
+        "sitemap-series": Sitemap(path=_SITEMAPS, kind="series", parts="tv-series_"),
+        "sitemap-seasons": Sitemap(path=_SITEMAPS, kind="season", parts="tv-seasons_"),
+    },
+    pages=(
+        PageForm(
+            path=r"/(?:m/[^/]+|tv/[^/]+(?:/s\d[\d.]*(?:/e\d[\d.]*)?)?)/?",
+            reader="title",
+        ),
+        PageForm(path=r"/browse/.*", reader="browse"),
+        PageForm(
+            path=r"/cnapi/browse/.*",
+            reader="browse_json",
+            json_key="grid",
+            json_path="/cnapi/browse/",
+        ),
+    ),
+    published=USUAL_FIELDS
+    | {
+        "languages",
+        "amounts.domestic",
+        "scores.tomatometer",
+        "scores.popcornmeter",
+        "scores.tomatometer_top",
+        "scores.popcornmeter_all",
+        "scores.popcornmeter_verified",
+        "offers",
+        "related.similar",
+        "consensus",
+        "external_ids",
+    },
+    published_of_kind={
+        "series": frozenset({"season_count", "end_year"}),
+        "season": frozenset({"episode_count"}),
+    },
+    shown_only_with_value=frozenset(
+        {
+            "amounts.domestic",
+            "certificate",
+            "consensus",
+            "languages",
+            "offers",
+            "release_date",
+            "runtime_minutes",
+        }
+    ),
+    scores={
+        "tomatometer": _TOMATOMETER,
+        "popcornmeter": _POPCORNMETER,
+        "tomatometer_top": replace(_TOMATOMETER, name="Tomatometer, top critics", columns=None),
+        "popcornmeter_all": replace(_POPCORNMETER, name="Popcornmeter, all", columns=None),
+        "popcornmeter_verified": replace(
+            _POPCORNMETER, name="Popcornmeter, verified", columns=None
+        ),
+    },
+)

@@ -20,7 +20,7 @@ from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.ids import id_in_url, part_of_series
 from moviecrawler.sites.rottentomatoes import markup, values
 from moviecrawler.sites.rottentomatoes.title import TitlePage, hero_of, read_title
-from moviecrawler.sites.titles import new_title
+from moviecrawler.sites.titles import finished, new_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +36,7 @@ _OPENING: Final = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 
 @reader
 # `reader` names the URL in errors.
-def movie(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
+def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     """Read the page of a film, a series, a season or an episode.
 
     A series' scores are the means of its seasons', which the page lists. Raises ExtractionError.
@@ -66,13 +66,13 @@ def movie(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
         linked,
     )
     tag = _SITE_NAME.sub("", text_of(tree.css("title"))) or None
-    title, year = _title_and_year(page, tag)
+    name, year = _title_and_year(page, tag)
     found = read_title(
-        new_title("rottentomatoes", site_id, title, values.title_kind(site_id)), page, year
+        new_title("rottentomatoes", site_id, name, values.title_kind(site_id)), page, year
     )
     if found.movie.series_id:
-        found.look("series_title", lambda: _series_in(tag, title))
-    read = found.done()
+        found.look("series_title", lambda: _series_in(tag, name))
+    read = finished(found)
     seasons = markup.seasons_of(read, tree, linked) if read.kind == "series" else []
     return Page(
         site="rottentomatoes",

@@ -18,6 +18,7 @@ from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import check_year, parse_runtime
 from moviecrawler.items import Score
 from moviecrawler.sites.rottentomatoes import markup, values
+from moviecrawler.sites.scores import linked_score
 
 if TYPE_CHECKING:
     from parsel import Selector
@@ -54,6 +55,18 @@ _IN_HERO: Final[tuple[Fact, ...]] = (
     ("runtime_minutes", parse_runtime, "runtime"),
     ("certificate", values.short_certificate, "certificate"),
 )
+_LINKED: Final[tuple[linked_data.LinkedFact, ...]] = (
+    ("plot", "description", partial(linked_data.parsed, linked_data.plot)),
+    ("credits.director", "director", partial(linked_data.people, "director")),
+    ("credits.cast", "actor", partial(linked_data.people, "cast")),
+    ("series_title", "partOfSeries.name", dig.text),
+    ("runtime_minutes", "duration", partial(linked_data.parsed, parse_runtime)),
+    ("scores.tomatometer", "aggregateRating", partial(linked_score, "tomatometer")),
+    ("season_count", "numberOfSeasons", dig.size),
+    ("episode_count", "numberOfEpisodes", dig.size),
+)
+"""The fields on which the site's JSON-LD is right. Its dates can be those of a later release, and
+the page shows other genres and certificates."""
 _ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator", "cast")
 # The dashes are the site's own.
 _YEARS: Final = re.compile(r"^(?P<year>\d{4})(?:\s*[-–—]\s*(?P<end_year>\d{4})?)?$")  # noqa: RUF001
@@ -171,7 +184,7 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
         shown.pop("actor", None)
     if not page.details:
         found.set_default("genres", hero["genres"])
-    linked_data.look(found, shown)
+    linked_data.look(found, shown, _LINKED)
     return found
 
 

@@ -16,14 +16,13 @@ from moviecrawler.extract.findings import (
     NoValue,
     ShapeError,
     attempt,
-    check_average,
     first,
-    new_score,
 )
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_count, parse_date, parse_decimal, parse_year
 from moviecrawler.items import Amount
 from moviecrawler.sites.ids import part_of_series
+from moviecrawler.sites.scores import check_average, new_score
 
 if TYPE_CHECKING:
     from parsel import Selector, SelectorList

@@ -1,0 +1,59 @@
+"""Which hosts a crawl of a site asks, by the settings, and how it names itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.sites import ID_SITE, SITES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moviecrawler.items import Site
+
+
+def hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the scheme and host of each setting that names one of a site's hosts.
+
+    That of its pages is first. An empty setting means the live host beside the live pages. Beside a
+    replica it means none: a crawl of a replica asks a live host only where a setting names it.
+    """
+    profile = SITES[site]
+    home = settings[profile.home_setting].rstrip("/")
+    hosts = {profile.home_setting: home}
+    for host in profile.hosts[1:]:
+        if url := settings.get(host.setting) or (host.live if profile.is_live(home) else ""):
+            hosts[host.setting] = url.rstrip("/")
+    return hosts
+
+
+def page_hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return those of `hosts_of` that have pages: what budgets and proxies are for."""
+    files = {host.setting for host in SITES[site].hosts if host.has_files}
+    return {
+        setting: url for setting, url in hosts_of(site, settings).items() if setting not in files
+    }
+
+
+def datasets_url(settings: Mapping[str, Any]) -> str:
+    """Return scheme and host of the datasets.
+
+    Raises ConfigurationError when there is none beside a replica of the pages.
+    """
+    profile = SITES[ID_SITE]
+    host = next(host for host in profile.hosts if host.has_files)
+    url = hosts_of(ID_SITE, settings).get(host.setting)
+    if url is None:
+        raise ConfigurationError(
+            f"{host.setting} is not set, and {profile.home_setting} is "
+            f"{settings[profile.home_setting]!r}, no host of {profile.name}'s; "
+            f"set it to where the datasets are, which may be {host.live}"
+        )
+    return url
+
+
+def user_agent(settings: Mapping[str, Any]) -> str:
+    """Return USER_AGENT, with CONTACT where there is one."""
+    contact = f" (+{settings['CONTACT']})" if settings["CONTACT"] else ""
+    return f"{settings['USER_AGENT']}{contact}"

@@ -1,0 +1,247 @@
+"""The form of a site's profile: all that is known of a site, but for its readers.
+
+A profile is imported whenever the program starts, and readers only when a page is read. Therefore
+the module of a profile imports nothing but this one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import ModuleType
+
+    from moviecrawler.items import Page, ScoreKind, Site, TitleKind
+
+NAME: Final = r"(?!\.{1,2}(?:/|$))[^/\s?#\x00-\x1f\x7f-\x9f]{1,300}"
+"""A pattern of a segment of a path that names a title, such as `the_wire`. It is not one that leads
+up, and nothing that a terminal would take for a command; the longest that the sites have is half as
+long."""
+USUAL_FIELDS: Final = frozenset(
+    {
+        "year",
+        "release_date",
+        "runtime_minutes",
+        "genres",
+        "certificate",
+        "plot",
+        "poster_url",
+        "credits.director",
+        "credits.writer",
+        "credits.cast",
+    }
+)
+"""The fields that title pages of every site are known to have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """One of a site's hosts."""
+
+    setting: str
+    """The setting that replaces it, such as IMDB_URL."""
+    live: str
+    """Scheme and host."""
+    description: str
+    """A description of the setting."""
+    has_files: bool = False
+    """Whether it has large files, and no pages: it is asked without proxies, and outside of the
+    site's budget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spelling:
+    """Another form of an id that the site understands, or that people write."""
+
+    pattern: str
+    """A regular expression of what is replaced."""
+    replacement: str
+    """The site's own form, as in `re.sub`."""
+    example: str
+    """A text in that form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The form of the ids of seasons and episodes, which begin with that of their series."""
+
+    series: str
+    """A regular expression of a series' id."""
+    series_example: str
+    part: str
+    """A regular expression of what follows a series' id. Its groups are `season`, `special` (of
+    what is not a season), `of_episode` and `episode`."""
+    examples: tuple[str, ...]
+    """Ids of parts."""
+    spellings: tuple[Spelling, ...] = ()
+    """Applied to what follows a series' id, in lower case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ids:
+    """The form of a site's ids."""
+
+    pattern: str
+    """A regular expression of the id of a title without parts."""
+    example: str
+    before: str = ""
+    """A regular expression of what may be before the id in the path of a page about a title."""
+    spellings: tuple[Spelling, ...] = ()
+    parts: Parts | None = None
+    """None where the ids of series, seasons and episodes are of the same form as those of other
+    titles."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreProfile:
+    """One kind of score."""
+
+    name: str
+    """As its site calls it."""
+    short_name: str = ""
+    """As a narrow table calls it; empty means its name."""
+    audience: Literal["critics", "users"]
+    lowest: int
+    scale: int
+    """The highest value."""
+    average_scale: int | None = None
+    """The highest `Score.average`; None for a score without one."""
+    columns: tuple[str, str] | None = None
+    """The columns of its value and of its count where titles are rows; None for a finer score."""
+    form: str = "g"
+    """The format of a value in a table, such as `.1f`."""
+    unit: str = ""
+    facts: tuple[str, ...]
+    """What its site publishes beside the value: fields of `Score`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageForm:
+    """A kind of pages that can be read."""
+
+    path: str
+    """A regular expression of the whole path of their addresses."""
+    reader: str
+    """The name of a function in the module `pages` of the site's package, which takes the body and
+    the URL of a page. That of titles is `title`."""
+    json_key: str = ""
+    """A key of JSON that names no address; such a page is known by it."""
+    json_path: str = ""
+    """A path for such a page, which `path` matches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TitleList:
+    """A list of titles."""
+
+    path: str
+    """Path of its first page."""
+    is_trending: bool = False
+    """Whether it is of what is popular today: what is due on it is fetched first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sitemap:
+    """One of a site's lists that are in sitemaps."""
+
+    path: str
+    """Path of the index."""
+    kind: TitleKind
+    """What it lists."""
+    parts: str = ""
+    """The beginning of the file names of the index's parts that list such titles."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteProfile:
+    """What is known of a site."""
+
+    id: Site
+    """Its name in arguments, tables and stats, and that of its spider."""
+    package: str
+    """The package of the site, with its readers in the module `pages` and the replica's pages of it
+    in the module `replica`."""
+    spiders: str = "moviecrawler.spiders"
+    """The module or package with its spider."""
+    name: str
+    """As people write it."""
+    hosts: tuple[Host, ...]
+    """The host of its pages first."""
+    domains: tuple[str, ...]
+    """The endings of its hosts, each with a dot before it, such as `.imdb.com`."""
+    aliases: tuple[str, ...] = ()
+    """Hosts with the same pages as the first of `hosts`."""
+    title_path: str
+    """The path of a title's page, with {} for the id."""
+    ids: Ids
+    per_second: float = 0.5
+    """Requests that all nodes together make at most."""
+    per_day: int
+    authority: int
+    """Its place when the title and year of a title count that the sites state differently: those of
+    the lowest number count."""
+    wikidata: str | None = None
+    """Wikidata's property for its ids."""
+    lists: Mapping[str, TitleList]
+    """Its lists by the names that `list=` takes; the first is its main list. A spider may take
+    further names."""
+    sitemaps: Mapping[str, Sitemap] = field(default_factory=lambda: MappingProxyType({}))
+    """By the names of the lists: `sitemap` has the movies."""
+    pages: tuple[PageForm, ...]
+    published: frozenset[str]
+    """The fields that its pages have for all kinds of titles, such as `genres` or `scores.imdb`."""
+    published_of_kind: Mapping[TitleKind, frozenset[str]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    """The fields that its pages have for one kind of titles only."""
+    shown_only_with_value: frozenset[str] = frozenset()
+    """Fields that a title's page omits when there is no value, or that other pages have: that one
+    is unknown says nothing about the page."""
+    scores: Mapping[ScoreKind, ScoreProfile]
+    """The kinds of scores that are its own, in the order in which they are shown. Another site may
+    show them, too."""
+
+    @property
+    def home_setting(self) -> str:
+        """The setting with scheme and host of its pages."""
+        return self.hosts[0].setting
+
+    @property
+    def home(self) -> str:
+        """Scheme and host of its live pages.
+
+        Canonical URLs begin with it, wherever a page was fetched from.
+        """
+        return self.hosts[0].live
+
+    @property
+    def default_list(self) -> str:
+        """The list that is crawled when the arguments name no title and no list."""
+        return next(iter(self.lists))
+
+    @property
+    def trending(self) -> frozenset[str]:
+        """The names of its lists of what is popular today."""
+        return frozenset(name for name, found in self.lists.items() if found.is_trending)
+
+    def has_host(self, host: str) -> bool:
+        """Return whether a host, in lower case, is one of the live site's, or once was."""
+        return f".{host}".endswith(self.domains)
+
+    def is_live(self, home: str) -> bool:
+        """Return whether a scheme and host is the live site's, and no replica's."""
+        return self.has_host(urlsplit(home).hostname or "")
+
+    def module(self, name: str) -> ModuleType:
+        """Return a module of the site's package, imported now."""
+        return import_module(f"{self.package}.{name}")
+
+    def reader(self, name: str) -> Callable[[bytes, str | None], Page]:
+        """Return one of the functions that read its pages."""
+        found: Callable[[bytes, str | None], Page] = getattr(self.module("pages"), name)
+        return found

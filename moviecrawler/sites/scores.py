@@ -1,0 +1,52 @@
+"""Scores that are on the scale of their kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moviecrawler.extract import linked_data
+from moviecrawler.items import Score
+from moviecrawler.sites import SCORES
+
+if TYPE_CHECKING:
+    from moviecrawler.items import ScoreKind
+
+
+def check_average(kind: ScoreKind, average: float) -> float:
+    """Return a mean rating. Raises ValueError when it is not on the score's scale."""
+    highest = SCORES[kind].average_scale
+    if highest is None or not 0 <= average <= highest:
+        raise ValueError(
+            f"a mean of {average:g} behind {kind}, which is not between 0 and {highest}"
+        )
+    return average
+
+
+def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
+    """Return a score, with its count where that is a number above 0.
+
+    Raises ValueError when the value is not on its scale.
+    """
+    form = SCORES[kind]
+    if not form.lowest <= value <= form.scale:
+        raise ValueError(
+            f"{kind} of {value:g}, which is not between {form.lowest} and {form.scale}"
+        )
+    return Score(
+        kind=kind, value=value, count=count if isinstance(count, int) and count > 0 else None
+    )
+
+
+def linked_score(kind: ScoreKind, value: Any, *, of_users: bool = False) -> Score | None:
+    """Return the score that JSON-LD states; None for one of another scale.
+
+    One site has the users' score of some titles under the same key: `of_users` is whether that is
+    looked for.
+    """
+    rating = linked_data.rating_in(value)
+    if rating.is_users != of_users or rating.best not in {None, SCORES[kind].scale}:
+        return None
+    share = linked_data.number(rating.value)
+    if share is None or not (share or rating.count):
+        return None
+    return new_score(kind, share, rating.count)

@@ -1,0 +1,287 @@
+"""Titles from the datasets of a site: one request is a pass over them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy import Request
+
+from moviecrawler.clock import utc_now
+from moviecrawler.errors import (
+    ConfigurationError,
+    InterruptedReadError,
+    MovieCrawlerError,
+)
+from moviecrawler.items import Movie
+from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError
+from moviecrawler.politeness.meta import CLOSED_META
+from moviecrawler.politeness.middleware import politeness_of
+from moviecrawler.scrapy_internals import is_closing
+from moviecrawler.signals import list_missed
+from moviecrawler.sites.hosts import datasets_url
+from moviecrawler.spiders.arguments import parse_choice
+from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
+from moviecrawler.spiders.results import outcome_of
+
+if TYPE_CHECKING:
+    from collections.abc import (
+        AsyncIterator,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+    from twisted.python.failure import Failure
+
+    from moviecrawler.catalogue.claims import Claim
+    from moviecrawler.datasets.passes import DatasetPass
+    from moviecrawler.datasets.titles import MissingTitle
+    from moviecrawler.spiders.arguments import Plan
+
+logger = logging.getLogger(__name__)
+
+EVERYTHING = "all"
+"""The list of all titles of the datasets."""
+SOURCES = ("auto", "pages", "datasets")
+_ANY_STATUS = list(range(200, 600))
+
+
+class DatasetSpider(MovieSpider):
+    """A spider whose site has datasets, which are read where its pages may not be fetched."""
+
+    arguments = MovieSpider.arguments | {"via"}
+    only_on_pages: ClassVar[tuple[str, ...]] = ()
+    """Lists that can't be computed from the datasets."""
+
+    via: str
+    deciding: asyncio.Lock
+    """Held while it is decided whether titles are read from the datasets."""
+    has_decided: bool
+    pass_done: asyncio.Event
+    """Set when a pass over the datasets is over."""
+
+    @classmethod
+    def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
+        """Return what the arguments ask for."""
+        plan = super().parse_arguments(settings, arguments)
+        via = parse_choice("via", arguments.get("via", "auto"), SOURCES)
+        if via == "datasets" and plan.list_name in cls.only_on_pages:
+            others = f"use via=pages or list={cls.profile.default_list}"
+            raise ConfigurationError(
+                f"list is {plan.list_name!r}, which IMDb's datasets don't have; {others}"
+            )
+        if via != "datasets" and plan.list_name == EVERYTHING:
+            raise ConfigurationError(
+                f"list is {EVERYTHING!r}, which only the datasets have; add via=datasets"
+            )
+        if via == "datasets":
+            datasets_url(settings)
+        return plan
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
+        """Create the spider."""
+        spider = super().from_crawler(crawler, *args, **arguments)
+        spider.via = arguments.get("via", "auto")
+        spider.deciding = asyncio.Lock()
+        spider.has_decided = False
+        spider.pass_done = asyncio.Event()
+        return spider
+
+    async def requests_of_arguments(self) -> AsyncIterator[Request]:
+        """Yield the requests for pages, or the one for a pass over the datasets."""
+        if await self.reads_datasets() and self.plan.lane is None:
+            yield self.datasets_request()
+            return
+        async for request in super().requests_of_arguments():
+            yield request
+
+    async def request_of_seed(self, seed: bytes) -> Request:
+        """Return the request for a title that was pushed from outside, as for one of `ids`."""
+        request = await super().request_of_seed(seed)
+        if await self.reads_datasets():
+            return self.datasets_request([request.cb_kwargs["site_id"]])
+        return request
+
+    async def reads_datasets(self) -> bool:
+        """Return whether titles are read from the datasets; it is decided once."""
+        async with self.deciding:
+            if not self.has_decided:
+                is_auto = self.via == "auto"
+                self.uses_datasets = self.via == "datasets" or (
+                    is_auto and await self._needs_datasets()
+                )
+                self.has_decided = True
+        return self.uses_datasets
+
+    async def _needs_datasets(self) -> bool:
+        """Return whether robots.txt keeps title pages from us, and there are datasets."""
+        if self.plan.list_name in self.only_on_pages:
+            return False
+        gate = politeness_of(self.crawler).gate
+        try:
+            await gate.check_robots(self.title_request("tt0000001").url, self.home)
+        except (Closed, Disallowed, UnreachableError) as error:
+            has_datasets = "IMDB_DATASETS_URL" in self.hosts
+            instead = "reading its datasets instead"
+            if not has_datasets:
+                instead = "for its datasets set IMDB_DATASETS_URL, as IMDB_URL is no host of IMDb's"
+            logger.warning(
+                "IMDb's pages can't be had (%s); %s", error, instead, extra={"spider": self}
+            )
+            return has_datasets
+        return False
+
+    @classmethod
+    def check_list(cls, name: str) -> None:
+        """Raise ConfigurationError when the site has no such list."""
+        parse_choice("list", name, [*cls.profile.lists, EVERYTHING])
+
+    # --- What is due ------------------------------------------------------------------------------
+
+    async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
+        """Yield the requests for pages, or the one for a pass over the datasets.
+
+        It waits until the pass is over.
+        """
+        if not self.uses_datasets:
+            async for request in super().requests_of_claims(claims):
+                yield request
+            return
+        self.pass_done.clear()
+        yield self.datasets_request([claim.ids[0] for claim in claims])
+        await self.pass_done.wait()
+
+    # --- A pass over the datasets -----------------------------------------------------------------
+
+    def datasets_request(self, titles: list[str] | None = None) -> Request:
+        """Return the request whose callback fetches and reads the datasets.
+
+        As any request, it is leased and obeys robots.txt.
+
+        Args:
+            titles: Ids of the titles to read; None for what the arguments name.
+        """
+        return Request(
+            f"{self.hosts['IMDB_DATASETS_URL']}/title.basics.tsv.gz",
+            method="HEAD",
+            callback=self.read_datasets,
+            errback=self.datasets_failed,
+            cb_kwargs={"titles": titles},
+            meta={
+                "expects": "other",
+                "site": "imdb-datasets",
+                "handle_httpstatus_list": _ANY_STATUS,
+            },
+            priority=LIST_PRIORITY,
+            dont_filter=True,
+        )
+
+    async def read_datasets(
+        self, response: Response, titles: list[str] | None
+    ) -> AsyncIterator[Any]:
+        """Fetch what has changed of the datasets, and yield their movies.
+
+        It yields a Miss for each title that they don't have.
+        """
+        datasets = self._dataset_pass()
+        list_name = self.plan.list_name if titles is None else None
+        missing = dict.fromkeys(self.plan.titles if titles is None else titles)
+        reading = datasets.read(
+            list(missing), list_name, self.plan.limit, lambda: is_closing(self.crawler.engine)
+        )
+        async with aclosing(reading):
+            try:
+                async for title in reading:
+                    missing.pop(str(title.site_id), None)
+                    for item in self._items_of(title):
+                        yield item
+                self._report_damage(datasets, response.url)
+            except InterruptedReadError as error:
+                logger.info(
+                    "IMDb's datasets were not read to their end: %s", error, extra={"spider": self}
+                )
+                # The request goes back to the queue.
+                self.crawler.signals.send_catch_log(
+                    list_missed, url=response.url, reason=str(error), refused=True
+                )
+            except Exception as error:  # else the titles that wait for the pass would wait for ever
+                reason = str(error)
+                if not isinstance(error, MovieCrawlerError):
+                    reason = f"{type(error).__name__}: {error}"
+                    logger.exception("IMDb's datasets can't be read", extra={"spider": self})
+                    self.crawler.stats.inc_value("extraction/errors/dataset")
+                for item in self._pass_failed(response.url, missing, list_name, reason):
+                    yield item
+            finally:
+                self.pass_done.set()
+
+    def _dataset_pass(self) -> DatasetPass:
+        # DuckDB takes 50 MB, and most crawls read pages.
+        from moviecrawler.datasets.files import FileClient  # noqa: PLC0415
+        from moviecrawler.datasets.passes import DatasetPass  # noqa: PLC0415
+
+        client = FileClient(
+            self.settings["USER_AGENT"],
+            lambda line: logger.info("IMDb's datasets: %s", line, extra={"spider": self}),
+            obey_robots=self.settings.getbool("ROBOTSTXT_OBEY"),
+        )
+        return DatasetPass(
+            self.hosts["IMDB_DATASETS_URL"],
+            Path(self.settings["DATA_DIR"]) / "datasets",
+            self.settings["IMDB_DATASETS"],
+            client,
+        )
+
+    def _items_of(self, title: Movie | MissingTitle) -> Iterator[Any]:
+        """Yield the Movie, or the Miss, of a title of the datasets."""
+        now = utc_now()
+        if isinstance(title, Movie):
+            title.scraped_at = now
+            yield title
+        else:
+            yield from self.title_missed(title.site_id, None, title.outcome, title.reason, now)
+
+    def _report_damage(self, datasets: DatasetPass, url: str) -> None:
+        """Account for damaged rows, and for a list that may lack titles because of them."""
+        if datasets.damaged:
+            rows = sum(rows for rows, _ in datasets.damaged.values())
+            self.crawler.stats.inc_value("extraction/errors/dataset", rows)
+            (dataset, row_id), (_, reason) = next(iter(datasets.damaged.items()))
+            message = "IMDb's datasets have %d damaged rows, the first in %s of %s: %s"
+            logger.error(message, rows, dataset, row_id or "no id", reason, extra={"spider": self})
+        if datasets.list_damage:
+            self.list_missed(url, "failed", datasets.list_damage)
+
+    def datasets_failed(self, failure: Failure) -> Iterator[Any]:
+        """Account for datasets that may not be fetched."""
+        request: Request = failure.request  # type: ignore[attr-defined]
+        if is_closing(self.crawler.engine):  # others may try again
+            request.meta.setdefault(CLOSED_META, Closed("the crawl ends"))
+        if CLOSED_META in request.meta:
+            return  # it is queued again
+        titles = request.cb_kwargs["titles"]
+        list_name = self.plan.list_name if titles is None else None
+        missing = self.plan.titles if titles is None else titles
+        yield from self._pass_failed(request.url, missing, list_name, outcome_of(failure)[1])
+        self.pass_done.set()
+
+    def _pass_failed(
+        self, url: str, missing: Iterable[str], list_name: str | None, reason: str
+    ) -> Iterator[Any]:
+        """Account for all that a pass was to give."""
+        if list_name is not None:
+            self.list_missed(url, "failed", reason)
+        for site_id in missing:
+            yield from self.title_missed(
+                site_id, None, "failed", f"IMDb's datasets: {reason}", utc_now()
+            )
