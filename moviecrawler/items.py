@@ -60,10 +60,7 @@ class Score:
     """One score of a title as the site shows it, with the numbers behind it."""
 
     kind: ScoreKind
-    """`imdb` and `metacritic_user` are users' means; `metascore` and `tomatometer` are critics'
-    scores, `tomatometer_top` that of top critics. `popcornmeter` is Rotten Tomatoes' audience
-    score, whatever the page calls it: `popcornmeter_all` counts the whole audience,
-    `popcornmeter_verified` (since 2019) those who are known to have bought a ticket."""
+    """Such as `imdb`, the mean of its users' votes, or `metascore`, that of critics' scores."""
     value: Annotated[float, Meta(ge=0, le=100)]
     """Within the scale of its kind (`sites.SCORES`). An unrated title has no `Score`, even if the
     site counts its reviews."""
@@ -289,9 +286,8 @@ class Movie:
     external_ids: Annotated[
         dict[Annotated[str, Meta(pattern="^[a-z_]{1,30}$")], Text], Meta(max_length=100)
     ] = field(default_factory=dict)
-    """The title's other ids by their owner: `ems` and `rottentomatoes` (a number beside the slug)
-    on Rotten Tomatoes, `metacritic` (a number) and `justwatch` (a path) on Metacritic; never those
-    in `site_id` or `imdb_id`."""
+    """The title's other ids by their owner, such as `justwatch` (a path) or the site itself (a
+    number beside the slug); never those in `site_id` or `imdb_id`."""
     imdb_top250_rank: Rank250 | None = None
     """Rank in IMDb's Top 250 movies."""
     imdb_top250_tv_rank: Rank250 | None = None
@@ -326,8 +322,8 @@ class Movie:
     unknown_fields: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
     """Fields that pages (rows, datasets) of this kind normally have but that could not be found in
     this one: sorted, each once, never one that has a value. Parts of fields are named too, such as
-    `credits.director`, `scores.imdb` or `scores.imdb.count`; `sites/fields.py` lists all. A missing value
-    that isn't named here is stated absent."""
+    `credits.director`, `scores.imdb` or `scores.imdb.count`; `sites/fields.py` lists all. A missing
+    value that isn't named here is stated absent."""
     scraped_at: Time | None = None
     """When the page was fetched, UTC; set by the spider, because `extract/` reads no clock."""
     fetch: Fetch | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from importlib.metadata import version
 
-from moviecrawler import components
+from moviecrawler import components, sites  # names in capitals would be settings
 from moviecrawler.options import project_settings
 
 # Each is also read from an environment variable of the same name.
@@ -16,7 +16,7 @@ globals().update(project_settings(os.environ))
 
 # --- The project ----------------------------------------------------------------------------------
 BOT_NAME = "moviecrawler"
-SPIDER_MODULES = ["moviecrawler.spiders"]
+SPIDER_MODULES = list(dict.fromkeys(profile.spiders for profile in sites.SITES.values()))
 COMMANDS_MODULE = "moviecrawler.commands"
 
 # --- Who asks -------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
@@ -14,6 +14,7 @@ from moviecrawler.catalogue.spreadsheets import converted, opened, read_rows, sh
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Pixels, TitleKind, Year  # noqa: TC001 - msgspec resolves annotations
 from moviecrawler.matching.comparing import BY_HAND
+from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import parse_title_id, part_of_series
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _Title = Annotated[str, Meta(max_length=1_000, pattern="^[^\x00-\x1f\x7f-\x9f]*$
 _Number = Annotated[int, Meta(ge=1, le=LARGEST_ID)]
 
 
-class _Row(msgspec.Struct):
+class _Values(msgspec.Struct):
     imdb_id: str | None = None
     tmdb_id: _Number | None = None
     tmdb_series_id: _Number | None = None
@@ -39,10 +40,14 @@ class _Row(msgspec.Struct):
     end_year: Year | None = None
     runtime_minutes: Pixels | None = None
     popularity: Annotated[float, Meta(ge=0, le=100)] | None = None
-    metacritic_id: str | None = None
-    rottentomatoes_id: str | None = None
 
 
+_ID_COLUMNS = {f"{site}_id": site for site in SITES}
+_Row = msgspec.defstruct(
+    "_Row",
+    [(column, str | None, None) for column, site in _ID_COLUMNS.items() if site != ID_SITE],
+    bases=(_Values,),
+)
 COLUMNS = _Row.__struct_fields__
 """The columns of the CSV, in any order; one of the first three is required. Ids may be given as
 URLs. An empty cell is no value."""
@@ -79,24 +84,21 @@ def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
         }
         if not values.keys() & set(COLUMNS[:3]):
             raise ConfigurationError(f"{location} has no {_FOUND_BY}")
-        ids = {
-            column: values.pop(column)
-            for column in ("imdb_id", "metacritic_id", "rottentomatoes_id")
-            if column in values
-        }
-        found: dict[Any, str] = {}
-        for column, text in ids.items():
-            site: Any = column.removesuffix("_id")
+        found: dict[Site, str] = {}
+        for column, site in _ID_COLUMNS.items():
+            text = values.pop(column, None)
+            if text is None:
+                continue
             try:
                 found[site] = _whole_title(site, text)
             except ConfigurationError as error:
                 raise ConfigurationError(
                     f"{location}: {column} is {shown(text)}: {error}"
                 ) from error
-        if row.popularity is not None:
-            values["popularity"] = round(row.popularity, 1)
+        if "popularity" in values:
+            values["popularity"] = round(values["popularity"], 1)
         yield ImportRow(
-            imdb_id=found.pop("imdb", None),
+            imdb_id=found.pop(ID_SITE, None),
             **values,
             site_ids=found,
             popularity_source="given",

@@ -8,7 +8,7 @@ IMDb rates no seasons: a season's rating is the mean of its episodes', weighted 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -17,11 +17,14 @@ from moviecrawler.database.embedded import transaction
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie, TitleKind
 from moviecrawler.matching.titles import match_titles, newer_records
-from moviecrawler.sites import BY_AUTHORITY
+from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCORES, SITES
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
+    from typing import Self
+
+    from moviecrawler.items import ScoreKind, Site
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,20 +37,10 @@ class ScoreboardRow:
     title: str
     year: int | None
     kind: TitleKind
-    imdb_rating: float | None
-    """1 to 10."""
+    scores: dict[ScoreKind, float | None]
+    """Those that each site shows as its own."""
     imdb_votes: int | None
-    metascore: float | None
-    """0 to 100."""
-    metacritic_user_score: float | None
-    """0 to 10."""
-    tomatometer: float | None
-    """0 to 100."""
-    popcornmeter: float | None
-    """0 to 100."""
-    imdb_id: str | None
-    metacritic_id: str | None
-    rottentomatoes_id: str | None
+    site_ids: dict[Site, str | None]
     tmdb_id: int | None
     """TMDB's id: of a series under themoviedb.org/tv/, of everything else under
     themoviedb.org/movie/."""
@@ -61,18 +54,47 @@ class ScoreboardRow:
     episode: int | None = None
 
     @property
+    def imdb_id(self) -> str | None:
+        """Its id on IMDb."""
+        return self.site_ids[ID_SITE]
+
+    @property
     def imdb_rating_derived(self) -> bool:
         """Whether the rating is not IMDb's own, but the mean of a season's episodes."""
-        return self.kind == "season" and self.imdb_rating is not None
+        return self.kind == "season" and self.scores["imdb"] is not None
+
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> Self:
+        """Return a row of a database, by the names of its columns."""
+        scores = {kind: values.pop(name) for kind, name in SCORE_COLUMNS.items()}
+        site_ids = {site: values.pop(name) for site, name in ID_COLUMNS.items()}
+        return cls(scores=scores, site_ids=site_ids, **values)
+
+    def value(self, column: str) -> Any:
+        """Return the value of a column."""
+        if column in _KINDS:
+            return self.scores[_KINDS[column]]
+        return self.site_ids[_SITES[column]] if column in _SITES else getattr(self, column)
 
 
+SCORE_COLUMNS: Final = {
+    kind: columns[0] for kind, score in SCORES.items() if (columns := score.columns)
+}
+ID_COLUMNS: Final = {site: f"{site}_id" for site in SITES}
+_KINDS: Final = {column: kind for kind, column in SCORE_COLUMNS.items()}
+_SITES: Final = {column: site for site, column in ID_COLUMNS.items()}
 _COMPARED = read_sql("embedded_pool.sql")
 _ROWS = read_sql("embedded_scoreboard.sql").format(rows=read_sql("scoreboard.sql"))
-_SCORES = ("imdb_rating", "metascore", "metacritic_user_score", "tomatometer", "popcornmeter")
-_VALUES = ", ".join(f"CAST({name} AS double precision) AS {name}" for name in _SCORES)
+_VALUES = ", ".join(
+    f"CAST({column} AS double precision) AS {column}" for column in SCORE_COLUMNS.values()
+)
+_OTHER_IDS = [column for site, column in ID_COLUMNS.items() if site != ID_SITE]
+_OTHERS = ", ".join(_OTHER_IDS)
+_BY_OTHERS = ",\n    ".join(
+    f"{ID_COLUMNS[site]} COLLATE {{bytes}} NULLS LAST" for site in BY_AUTHORITY if site != ID_SITE
+)
 _TITLES = """
-SELECT title, year, kind, {values}, imdb_votes, imdb_id, metacritic_id, rottentomatoes_id, tmdb_id,
-    matched_by
+SELECT title, year, kind, {values}, imdb_votes, imdb_id, {others}, tmdb_id, matched_by
 FROM scoreboard
 {where}
 ORDER BY CASE WHEN imdb_list_rank IS NOT NULL THEN imdb_list_name END COLLATE {bytes} NULLS LAST,
@@ -81,12 +103,11 @@ ORDER BY CASE WHEN imdb_list_rank IS NOT NULL THEN imdb_list_name END COLLATE {b
     best_list_rank NULLS LAST,
     title COLLATE {bytes},
     imdb_id COLLATE {bytes} NULLS LAST,
-    rottentomatoes_id COLLATE {bytes} NULLS LAST,
-    metacritic_id COLLATE {bytes} NULLS LAST
+    {by_others}
 """
 _PARTS = """
 SELECT coalesce(title, {name}) AS title, year, '{kind}' AS kind, {values}, imdb_votes,
-    {imdb_id} AS imdb_id, metacritic_id, rottentomatoes_id, NULL AS tmdb_id,
+    {imdb_id} AS imdb_id, {others}, NULL AS tmdb_id,
     series_title, series_imdb_id, season, {episode} AS episode
 FROM {kind}_scores
 ORDER BY imdb_votes DESC NULLS LAST,
@@ -94,8 +115,7 @@ ORDER BY imdb_votes DESC NULLS LAST,
     season NULLS LAST,
     {episode} NULLS LAST,
     {imdb_id} COLLATE {bytes} NULLS LAST,
-    rottentomatoes_id COLLATE {bytes} NULLS LAST,
-    metacritic_id COLLATE {bytes} NULLS LAST
+    {by_others}
 """
 _OF_PARTS: dict[TitleKind | None, dict[str, str]] = {
     "season": {
@@ -114,12 +134,16 @@ def scoreboard_query(collation: str, kind: TitleKind | None, limit: int | None) 
     their order, then the other titles by votes. `collation` is the database's name for the order of
     bytes.
     """
+    named = {
+        "values": _VALUES,
+        "others": _OTHERS,
+        "by_others": _BY_OTHERS.format(bytes=collation),
+        "bytes": collation,
+    }
     if kind in _OF_PARTS:
-        query = _PARTS.format(kind=kind, values=_VALUES, bytes=collation, **_OF_PARTS[kind])
+        query = _PARTS.format(kind=kind, **named, **_OF_PARTS[kind])
     else:
-        query = _TITLES.format(
-            values=_VALUES, bytes=collation, where=f"WHERE kind = '{kind}'" if kind else ""
-        )
+        query = _TITLES.format(where=f"WHERE kind = '{kind}'" if kind else "", **named)
     return query if limit is None else f"{query} LIMIT {limit:d}"
 
 
@@ -177,4 +201,4 @@ def scoreboard_rows(
         values: dict[str, Any] = dict(zip(names, row, strict=True))
         if "matched_by" in values:
             values["matched_by"] = msgspec.json.decode(values["matched_by"])
-        yield ScoreboardRow(**values)
+        yield ScoreboardRow.read(values)

@@ -25,11 +25,13 @@ class Command(CrawlCommand):
     """Scrapy's command, with an exit code that says what became of all that was requested."""
 
     def short_desc(self) -> str:
-        return "Crawl a site: imdb, metacritic or rottentomatoes"
+        from moviecrawler.sites import SITES
+
+        return f"Crawl a site: {', '.join(SITES)}"
 
     def long_desc(self) -> str:
         return (
-            "Crawl a site: imdb, metacritic or rottentomatoes. With -a, say which titles:"
+            f"{self.short_desc()}. With -a, say which titles:"
             " list=NAME (a wrong name prints all names), ids=ID,ID,... (or URLs),"
             " file=PATH (ids or URLs, one a line),"
             " or lane=due (those that the catalogue says are due);"

@@ -21,6 +21,7 @@ from moviecrawler.commands.base import NONE, BaseCommand, option, table_lines, w
 from moviecrawler.database.embedded import FILE, open_embedded, read_embedded
 from moviecrawler.errors import OutputError
 from moviecrawler.pipelines.csv_export import export
+from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCOREBOARD_KINDS, SCORES, SITES
 from moviecrawler.texts import neutralise, printable
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from moviecrawler.catalogue.scoreboard import ScoreboardRow
-    from moviecrawler.items import TitleKind
+    from moviecrawler.items import ScoreKind, TitleKind
 
 _MIN_WIDTH = 80
 _MAX_WIDTH = 120
@@ -40,10 +41,8 @@ _COLUMNS = {
     "kind": "VARCHAR",
     "imdb_rating": "DOUBLE",
     "imdb_votes": "INTEGER",
-    **dict.fromkeys(
-        ("metascore", "metacritic_user_score", "tomatometer", "popcornmeter"), "DOUBLE"
-    ),
-    **dict.fromkeys(("imdb_id", "metacritic_id", "rottentomatoes_id"), "VARCHAR"),
+    **{score.columns[0]: "DOUBLE" for score in SCORES.values() if score.columns},
+    **{f"{site}_id": "VARCHAR" for site in SITES},
     "tmdb_id": "INTEGER",
 }
 """Columns of CSV, JSON and Parquet, with their types in Parquet."""
@@ -58,11 +57,19 @@ _PART_COLUMNS = {
 _MAX_TABLE_ROWS = 100_000
 """Rows of a table: all of them are in memory, as their widths are measured before the first is
 printed."""
-_SERIES = "rottentomatoes -a list=tv_series_browse -a limit=20"
+_WHOLE = tuple(score.columns[0] for score in SCORES.values() if score.columns and score.form == "g")
+"""Columns of scores that are whole numbers."""
+_SERIES = next(
+    f"{site} -a list={name} -a limit=20"
+    for site in BY_AUTHORITY
+    if SITES[site].ids.parts  # it has pages of seasons
+    for name, found in SITES[site].lists.items()
+    if found.kind == "series"
+)
 _CRAWLS: dict[TitleKind, str] = {
     "series": _SERIES,
     "season": _SERIES,
-    "episode": "imdb -a ids=ID_OF_AN_EPISODE",
+    "episode": f"{ID_SITE} -a ids=ID_OF_AN_EPISODE",
 }
 """Arguments of `scrapy crawl` that get titles of a kind other than films."""
 _ID_MIN_WIDTH = 110
@@ -99,9 +106,8 @@ class Command(BaseCommand, ScrapyCommand):
 
     def execute(self, opts: argparse.Namespace) -> None:
         """Print the rows; exit code 1 when there are none."""
-        crawl_first = (
-            f"crawl first, such as with: scrapy crawl {_CRAWLS.get(opts.kind, 'imdb -a list=top')}"
-        )
+        crawl = _CRAWLS.get(opts.kind, f"{ID_SITE} -a list=top")
+        crawl_first = f"crawl first, such as with: scrapy crawl {crawl}"
         try:
             if opts.export:
                 _export_files(Path(self.settings.get("DATA_DIR", "data")))
@@ -181,8 +187,8 @@ def _records(rows: Iterator[ScoreboardRow], names: Iterable[str]) -> Iterator[di
     A row has scores that are whole numbers as floats, too.
     """
     for row in rows:
-        values = {name: getattr(row, name) for name in names}
-        whole = {name: values[name] for name in ("metascore", "tomatometer", "popcornmeter")}
+        values = {name: row.value(name) for name in names}
+        whole = {name: values[name] for name in _WHOLE}
         yield values | {name: int(value) for name, value in whole.items() if value is not None}
 
 
@@ -236,24 +242,19 @@ def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
     A line has at most `width` columns (80 at least).
     """
     full = width >= _FULL_NAMES_MIN_WIDTH
-    names = (
-        ["Metascore", "User", "Tomatometer", "Popcornmeter"]
-        if full
-        else ["Meta", "User", "Tomato", "Popcorn"]
-    )
+    others = [kind for kind in SCOREBOARD_KINDS if kind != ID_SITE]
+    headings = [_heading(kind, full=full) for kind in (ID_SITE, *others)]
+    headings.insert(1, "Votes")
     kinds = {row.kind for row in rows}
-    header = ["Title", "Year", *(["Kind"] if len(kinds) > 1 else []), "IMDb", "Votes", *names]
+    header = ["Title", "Year", *(["Kind"] if len(kinds) > 1 else []), *headings]
     body = [
         [
             printable(_full_title(row)),
             _shown(row.year),
             *([row.kind] if len(kinds) > 1 else []),
-            _shown(row.imdb_rating, ".1f") + ("*" if row.imdb_rating_derived else ""),
+            _score(row, ID_SITE) + ("*" if row.imdb_rating_derived else ""),
             _shown(row.imdb_votes, ","),
-            _shown(row.metascore),
-            _shown(row.metacritic_user_score, ".1f"),
-            _shown(row.tomatometer, unit="%"),
-            _shown(row.popcornmeter, unit="%"),
+            *(_score(row, kind) for kind in others),
         ]
         for row in rows
     ]
@@ -265,6 +266,16 @@ def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
     if any(row.imdb_rating_derived for row in rows):
         lines.append("* derived: the mean of the season's episodes, weighted by votes")
     return "\n".join(lines)
+
+
+def _heading(kind: ScoreKind, *, full: bool) -> str:
+    score = SCORES[kind]
+    heading = score.heading or score.name
+    return heading if full else score.short_heading or heading
+
+
+def _score(row: ScoreboardRow, kind: ScoreKind) -> str:
+    return _shown(row.scores[kind], SCORES[kind].form, SCORES[kind].unit)
 
 
 def _full_title(row: ScoreboardRow) -> str:

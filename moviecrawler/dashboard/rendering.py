@@ -134,6 +134,7 @@ def _environment() -> Environment:
     made.globals.update(
         sites={site: profile.name for site, profile in SITES.items()},
         score_names={kind: SCORES[kind].name for kind in SCOREBOARD_KINDS},
+        score_columns={kind: SCORES[kind].columns for kind in SCOREBOARD_KINDS},
         finer_names={kind: form.name for kind, form in SCORES.items()},
         version=_version(),
     )

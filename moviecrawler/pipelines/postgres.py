@@ -323,7 +323,7 @@ def read_scoreboard(
         names = [column.name for column in cursor.description or ()]
         while found:
             for row in found:
-                yield ScoreboardRow(**dict(zip(names, row, strict=True)))
+                yield ScoreboardRow.read(dict(zip(names, row, strict=True)))
             found = cursor.fetchmany(_ROWS_AT_ONCE)
 
 

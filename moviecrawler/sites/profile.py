@@ -103,8 +103,10 @@ class ScoreProfile:
 
     name: str
     """As its site calls it."""
-    short_name: str = ""
-    """As a narrow table calls it; empty means its name."""
+    heading: str = ""
+    """The heading of its column in a table; empty means its name."""
+    short_heading: str = ""
+    """The heading in a narrow table; empty means that of a wide one."""
     audience: Literal["critics", "users"]
     lowest: int
     scale: int
@@ -141,6 +143,8 @@ class TitleList:
 
     path: str
     """Path of its first page."""
+    kind: TitleKind = "movie"
+    """What it lists above all."""
     is_trending: bool = False
     """Whether it is of what is popular today: what is due on it is fetched first."""
 

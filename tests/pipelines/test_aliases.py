@@ -63,7 +63,9 @@ def aliases(place: Stored, now: datetime, site: Any = SITE) -> dict[str, str]:
 
 def shown(place: Stored) -> list[tuple[Any, ...]]:
     rows = board(place)
-    return [(row.imdb_id, row.rottentomatoes_id, row.tomatometer) for row in rows]
+    return [
+        (row.imdb_id, row.site_ids["rottentomatoes"], row.scores["tomatometer"]) for row in rows
+    ]
 
 
 @pytest.mark.promise(
@@ -96,7 +98,9 @@ def test_a_page_of_its_own_ends_an_alias_and_an_older_one_does_not(database: Sto
     other = film("m/salt", 20, 6, title="Salt", credits=[], year=2025)
     database.write(other)
     assert aliases(database, BEGIN + 6 * DAY) == {}
-    assert {row.rottentomatoes_id: row.tomatometer for row in board(database)} == {
+    assert {
+        row.site_ids["rottentomatoes"]: row.scores["tomatometer"] for row in board(database)
+    } == {
         "m/salt": 20,
         "m/salt_harbour": 90,
     }
@@ -137,10 +141,10 @@ def test_two_records_that_name_one_imdb_id_are_one_row_with_the_newest(database:
     database.write(film("tt0000001", 7, site="imdb", imdb_id="tt0000001"), second)
     database.write(first)
     database.write(other)  # a page may name the id of another title
-    found = {row.metacritic_id: row.imdb_rating for row in board(database)}
+    found = {row.site_ids["metacritic"]: row.scores["imdb"] for row in board(database)}
     assert found == {"movie/salt-2001": 7, "movie/pilot": None}
     database.write(replace(first, scraped_at=BEGIN + 5 * DAY))
-    assert {row.metacritic_id for row in board(database)} == {"movie/salt", "movie/pilot"}
+    assert {row.site_ids["metacritic"] for row in board(database)} == {"movie/salt", "movie/pilot"}
     if database.url:  # only the shown one is fetched when it is due
         ids = execute(database.url, "SELECT site_id FROM title_sites WHERE site = 'metacritic'")
         assert set(ids) == {("movie/salt",), ("movie/pilot",)}

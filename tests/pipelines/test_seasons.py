@@ -399,7 +399,7 @@ def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(
         assert {row.kind for row in rows} == ({kind} if kind else {"movie", "series"})
     seasons = boards["season"]
     assert [
-        (row.series_title, row.season, row.imdb_rating, row.imdb_votes, row.metascore)
+        (row.series_title, row.season, row.scores["imdb"], row.imdb_votes, row.scores["metascore"])
         for row in seasons
     ] == [
         ("Salt Harbour", 1, 8.28, 400, 71),

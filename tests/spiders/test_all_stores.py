@@ -168,4 +168,4 @@ def assert_seasons_as_the_replica_has_them(rows: list[ScoreboardRow]) -> None:
         }
         scores = {score.kind: score.value for movie in movies.values() for score in movie.scores}
         assert {kind: score for kind, score in shown.items() if score is not None} == scores
-    assert any(row.metacritic_id and row.rottentomatoes_id for row in rows)
+    assert any(row.site_ids["metacritic"] and row.site_ids["rottentomatoes"] for row in rows)

@@ -52,8 +52,8 @@ PROFILE = SiteProfile(
         "top": TitleList(path="/chart/top/"),
         "popular": TitleList(path="/chart/moviemeter/", is_trending=True),
         "boxoffice": TitleList(path="/chart/boxoffice/", is_trending=True),
-        "toptv": TitleList(path="/chart/toptv/"),
-        "populartv": TitleList(path="/chart/tvmeter/", is_trending=True),
+        "toptv": TitleList(path="/chart/toptv/", kind="series"),
+        "populartv": TitleList(path="/chart/tvmeter/", kind="series", is_trending=True),
     },
     pages=(
         PageForm(path=rf"(?:/{_LANGUAGE})?/title/tt\d+/?", reader="title"),
@@ -91,7 +91,7 @@ PROFILE = SiteProfile(
     scores={
         "imdb": ScoreProfile(
             name="IMDb rating",
-            short_name="IMDb",
+            heading="IMDb",
             audience="users",
             lowest=1,
             scale=10,

@@ -84,9 +84,9 @@ PROFILE = SiteProfile(
         "metascore": TitleList(path=f"{_FILMS}metaScore"),
         "new": TitleList(path=f"{_FILMS}releaseDate", is_trending=True),
         "popular": TitleList(path=f"{_FILMS}popularityCount", is_trending=True),
-        "tv-metascore": TitleList(path=f"{_SERIES}metaScore"),
-        "tv-new": TitleList(path=f"{_SERIES}releaseDate", is_trending=True),
-        "tv-popular": TitleList(path=f"{_SERIES}popularityCount", is_trending=True),
+        "tv-metascore": TitleList(path=f"{_SERIES}metaScore", kind="series"),
+        "tv-new": TitleList(path=f"{_SERIES}releaseDate", kind="series", is_trending=True),
+        "tv-popular": TitleList(path=f"{_SERIES}popularityCount", kind="series", is_trending=True),
     },
     sitemaps={
         "sitemap": Sitemap(path=_MOVIES_SITEMAP, kind="movie"),
@@ -122,7 +122,7 @@ PROFILE = SiteProfile(
     scores={
         "metascore": ScoreProfile(
             name="Metascore",
-            short_name="Meta",
+            short_heading="Meta",
             audience="critics",
             lowest=0,
             scale=100,
@@ -132,7 +132,7 @@ PROFILE = SiteProfile(
         ),
         "metacritic_user": ScoreProfile(
             name="Metacritic users",
-            short_name="User",
+            heading="User",
             audience="users",
             lowest=0,
             scale=10,

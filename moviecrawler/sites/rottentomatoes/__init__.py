@@ -22,7 +22,7 @@ _SITEMAPS = "/sitemaps/sitemap.xml"
 _CRITICS = ("count", "average", "liked", "disliked", "certified", "sentiment")
 _TOMATOMETER = ScoreProfile(
     name="Tomatometer",
-    short_name="Tomato",
+    short_heading="Tomato",
     audience="critics",
     lowest=0,
     scale=100,
@@ -33,7 +33,7 @@ _TOMATOMETER = ScoreProfile(
 )
 _POPCORNMETER = ScoreProfile(
     name="Popcornmeter",
-    short_name="Popcorn",
+    short_heading="Popcorn",
     audience="users",
     lowest=0,
     scale=100,
@@ -95,7 +95,7 @@ PROFILE = SiteProfile(
         ),
         "movies_in_theaters": TitleList(path="/browse/movies_in_theaters", is_trending=True),
         "tv_series_browse/sort:popular": TitleList(
-            path="/browse/tv_series_browse/sort:popular", is_trending=True
+            path="/browse/tv_series_browse/sort:popular", kind="series", is_trending=True
         ),
     },
     sitemaps={
