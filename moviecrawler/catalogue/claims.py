@@ -15,6 +15,7 @@ from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.wanted import wanted_titles
 from moviecrawler.matching.slugs import title_slug_keys
 from moviecrawler.matching.titles import DAYS_REMEMBERED
+from moviecrawler.sites import ID_SITE
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -115,7 +116,7 @@ def claim_unfound(
     They are titles for which lists name candidate ids. Returns also whether any title was searched.
     Titles without candidate ids are put off for a week.
     """
-    if site == "imdb":
+    if site == ID_SITE:
         return [], False  # its ids don't contain the title
     with database.transaction() as cursor:
         since = now - timedelta(days=DAYS_REMEMBERED)
@@ -235,7 +236,7 @@ def _is_sure(site: Site, row: Any) -> bool:
 
     An example is a record that was matched already.
     """
-    return row.id_verified or site == "imdb" or row.id_source in {None, "joined"}
+    return row.id_verified or site == ID_SITE or row.id_source in {None, "joined"}
 
 
 def _years_apart(row: Any, title: TitleFacts) -> int:

@@ -15,6 +15,7 @@ from moviecrawler.extract.values import parse_date
 from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
+from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import imdb_id_of
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def read_titles(path: Path) -> Iterator[Title]:
     Raises ConfigurationError for the first wrong row.
     """
     for row, location in _rows(path):
-        if row.site != "imdb":
+        if row.site != ID_SITE:
             raise ConfigurationError(
                 f"{location}: site is {shown(row.site)}; titles to match against are of imdb"
             )
@@ -82,7 +83,7 @@ def read_titles(path: Path) -> Iterator[Title]:
             raise ConfigurationError(
                 f"{location}: site_id is {shown(row.site_id)}; give such as tt0111161"
             )
-        yield prepare("imdb", _facts(row, votes=row.votes, imdb_id=imdb_id))
+        yield prepare(ID_SITE, _facts(row, votes=row.votes, imdb_id=imdb_id))
 
 
 def _facts(row: _Row, **known: Any) -> TitleFacts:

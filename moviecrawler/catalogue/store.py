@@ -14,6 +14,7 @@ from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.database.connection import Database, as_json, open_database, storable
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.matching.slugs import slug_key
+from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import part_of_series
 
 if TYPE_CHECKING:
@@ -108,9 +109,9 @@ def record_listed(
             cursor.execute(
                 _TRENDING, {"site": site, "ids": list(years), "count": len(years) + 1.0, "now": now}
             )
-        if site != "imdb":
+        if site != ID_SITE:
             rows = [
-                {"site_id": site_id, "key": slug_key(site_id), "year": year}
+                {"site_id": site_id, "key": slug_key(site, site_id), "year": year}
                 for site_id, year in years.items()
             ]
             cursor.execute(_RECORD_LISTED, {"site": site, "rows": as_json(rows), "source": source})

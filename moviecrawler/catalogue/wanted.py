@@ -12,6 +12,7 @@ from psycopg2.extras import NamedTupleCursor
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import prepare
+from moviecrawler.sites import ID_SITE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -61,7 +62,7 @@ def known_titles(store: Database) -> Iterator[Title]:
             rows.itersize = _KNOWN_BATCH
             rows.execute(_KNOWN, {"titles": None})
             for row in rows:
-                yield prepare("imdb", _facts(row))
+                yield prepare(ID_SITE, _facts(row))
 
 
 def _facts(row: Any, rivals: list[TitleFacts] | None = None) -> TitleFacts:

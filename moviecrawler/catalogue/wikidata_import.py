@@ -78,7 +78,7 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
     unsure: set[tuple[str, str]] = set()
     owners: dict[tuple[str, str], str] = {}
     for row in rows:
-        imdb_id = _valid("imdb", row["imdb"])
+        imdb_id = _valid(ID_SITE, row["imdb"])
         for column in PROPERTIES if imdb_id is not None else ():
             value = _valid(column, row.get(column, ""))
             if imdb_id is None or value is None:

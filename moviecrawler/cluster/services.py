@@ -11,6 +11,7 @@ from moviecrawler.clock import utc_now
 from moviecrawler.cluster.webservice import ClusterService
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.progress import figures_of
+from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Boost(ClusterService):
     def render_POST(self, txrequest: Request, *, given: list[str], weight: float) -> dict[str, Any]:
         """Answer with how many titles were named, and how many of them the catalogue knows."""
         texts = ",".join(given).split(",")
-        ids = list(dict.fromkeys(parse_title_id("imdb", text) for text in texts if text.strip()))
+        ids = list(dict.fromkeys(parse_title_id(ID_SITE, text) for text in texts if text.strip()))
         if not ids:
             raise ConfigurationError("'id' parameter is required")
         if len(ids) > _MAX_BOOSTED:

@@ -32,7 +32,7 @@ from moviecrawler.items import TitleKind
 from moviecrawler.options import check_settings
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.politeness.budgets import site_budget
-from moviecrawler.sites import SITES
+from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.hosts import datasets_url, user_agent
 from moviecrawler.sites.ids import parse_title_id
 from moviecrawler.texts import fold, printable
@@ -332,7 +332,7 @@ def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) 
         if not rows:
             print("nothing is under review")
         return
-    imdb_id = parse_title_id("imdb", opts.title)
+    imdb_id = parse_title_id(ID_SITE, opts.title)
     if pages := decide(database, imdb_id, opts.site, opts.page, accept=opts.accept, now=utc_now()):
         print(
             printable(f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}")

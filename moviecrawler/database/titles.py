@@ -22,7 +22,7 @@ from moviecrawler.database.connection import as_json
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
 from moviecrawler.matching.titles import MatchedTitle, match_keys, match_titles, newer_records
-from moviecrawler.sites import BY_AUTHORITY
+from moviecrawler.sites import BY_AUTHORITY, ID_SITE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -227,7 +227,7 @@ def _search_keys(record: Stored, stored_sites: Collection[Site]) -> set[int]:
         return set()
     others = set(stored_sites) - {movie.site}
     keys = _hashes(match_keys(movie, asking=True), others) if others else set()
-    if movie.imdb_id is not None and movie.site != "imdb":
+    if movie.imdb_id is not None and movie.site != ID_SITE:
         keys |= _hashes([movie.imdb_id], [movie.site])  # of an older record
     return keys
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from moviecrawler.matching.normalise import similar
 from moviecrawler.matching.people import same_person
+from moviecrawler.sites import ID_SITE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -368,9 +369,9 @@ def _years(a: Title, b: Title) -> str:
         other = b.year
     if gap > 1 and _are_series(a, b) and (_in_run(a, b) or _in_run(b, a)):
         return "run"
-    if (a.site == "imdb") == (b.site == "imdb"):
+    if (a.site == ID_SITE) == (b.site == ID_SITE):
         return "next" if gap == 1 else "apart"
-    is_after = (one < other) == (a.site == "imdb")
+    is_after = (one < other) == (a.site == ID_SITE)
     if gap == 1:
         return "next" if is_after else "before"
     return {2: "later", 3: "third"}.get(gap, "apart") if is_after else "apart"
@@ -400,7 +401,7 @@ def _in_run(a: Title, b: Title) -> bool:
     """
     if a.year is None or b.year is None or a.year < b.year:
         return False
-    return a.year <= b.end_year if b.end_year is not None else b.site == "imdb"
+    return a.year <= b.end_year if b.end_year is not None else b.site == ID_SITE
 
 
 def _seasons(a: Title, b: Title) -> str:
@@ -419,7 +420,7 @@ def _runtimes(a: Title, b: Title) -> str:
         known, unknown = (a, b) if b.runtime is None else (b, a)
         return (
             "missing"
-            if known.runtime is not None and unknown.site == "imdb" != known.site
+            if known.runtime is not None and unknown.site == ID_SITE != known.site
             else "unknown"
         )
     shorter, longer = sorted((a.runtime, b.runtime))

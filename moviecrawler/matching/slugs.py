@@ -12,8 +12,10 @@ from urllib.parse import unquote
 from anyascii import anyascii
 
 from moviecrawler.matching.normalise import normalise, parts
+from moviecrawler.sites.ids import kind_of_id, part_of_series
 
 if TYPE_CHECKING:
+    from moviecrawler.items import Site
     from moviecrawler.matching.facts import TitleFacts
 
 _SERIES = frozenset({"series", "episode"})
@@ -21,7 +23,7 @@ _SERIES = frozenset({"series", "episode"})
 _DROPPED = re.compile(r"['’‘`.,!?*\"“”]")  # noqa: RUF001 - "Schindler's List" is schindlers_list
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
 _LABEL = re.compile(r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\]]*\])\s*$")
-_NUMBER_IN_FRONT = re.compile(r"^\d{5,}[-_]")  # Rotten Tomatoes' oldest: m/1000013-12_angry_men
+_NUMBER_IN_FRONT = re.compile(r"^\d{5,}[-_]")  # as in m/1000013-12_angry_men
 _YEAR_BEHIND = re.compile(r"[-_](?:18[7-9]|19\d|20[0-3])\d$")
 
 
@@ -39,25 +41,30 @@ def slugify(title: str, separator: str) -> str:
     return _NOT_IN_SLUGS.sub(separator, plain).strip(separator)
 
 
-def slug_key(site_id: str) -> str:
+def slug_key(site: Site, site_id: str) -> str:
     """Return a key that is equal for the ids of a title on all sites.
 
     It doesn't matter how the title is spelt, dated or numbered there.
 
-    >>> slug_key("m/the_thing_2011"), slug_key("movie/the-thing"), slug_key("m/1021244-thing")
-    ('film thing', 'film thing', 'film thing')
-    >>> slug_key("tv/rocky-ii")
-    'series rocky2'
-    >>> slug_key("tv/rocky-ii/season-1")
+    >>> slug_key("rottentomatoes", "m/the_thing_2011"), slug_key("metacritic", "movie/the-thing")
+    ('film thing', 'film thing')
+    >>> slug_key("rottentomatoes", "m/1021244-thing"), slug_key("rottentomatoes", "tv/rocky-ii")
+    ('film thing', 'series rocky2')
+    >>> slug_key("metacritic", "tv/rocky-ii/season-1")
     'part rocky2'
     """
-    folder, _, path = site_id.partition("/")
-    slug, _, part = path.partition("/")
+    part = part_of_series(site, site_id)
+    if part is not None:
+        # Ids of seasons have keys of their own, so that nobody finds them who looks for a series.
+        return _key("part", part.series_id.rpartition("/")[2])
+    kind = "series" if kind_of_id(site, site_id) == "series" else "film"
+    return _key(kind, site_id.rpartition("/")[2])
+
+
+def _key(kind: str, slug: str) -> str:
     slug = _NUMBER_IN_FRONT.sub("", anyascii(unquote(slug)).casefold())
     slug = _YEAR_BEHIND.sub("", slug)
-    words = normalise(re.sub(r"[-_]+", " ", slug)).replace(" ", "")
-    # Ids of seasons have keys of their own, so that nobody finds them who looks for a series.
-    return f"{'part' if part else 'series' if folder == 'tv' else 'film'} {words}"
+    return f"{kind} {normalise(re.sub(r'[-_]+', ' ', slug)).replace(' ', '')}"
 
 
 def title_slug_keys(wanted: TitleFacts) -> set[str]:
@@ -66,13 +73,13 @@ def title_slug_keys(wanted: TitleFacts) -> set[str]:
     Other titles may share them. A title of unknown kind, or a special, has the keys of films and of
     series.
     """
-    folders = (
-        ("m", "tv")
+    kinds = (
+        ("film", "series")
         if wanted.kind in {None, "other"}
-        else ("tv",)
+        else ("series",)
         if wanted.kind in _SERIES
-        else ("m",)
+        else ("film",)
     )
     titles = [title for title in (wanted.title, wanted.original_title) if title]
     slugs = {slugify(name, "_") for title in titles for name in (title, *parts(title))}
-    return {slug_key(f"{folder}/{slug}") for folder in folders for slug in slugs if slug}
+    return {_key(kind, slug) for kind in kinds for slug in slugs if slug}

@@ -27,6 +27,7 @@ from moviecrawler.matching.comparing import (
 )
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, block_keys, name_keys, prepare
+from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import current_id
 
 if TYPE_CHECKING:
@@ -85,12 +86,12 @@ def verify(wanted: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match
     """
     page = title_of(movie)
     found = _FROM_ELSEWHERE.get(evidence) if evidence else None
-    ours = prepare("imdb", wanted)
+    ours = prepare(ID_SITE, wanted)
     judged = compare(ours, page, found)
     if judged.accepted and (found is None or found[0] < WIKIDATA) and judged.score < SAME_ID:
         ahead = weight(judged, ours, page) - (found[0] if found else 0.0) - RIVALS_WITHIN
         for rival in wanted.rivals:
-            namesake = prepare("imdb", rival)
+            namesake = prepare(ID_SITE, rival)
             other = compare(namesake, page)
             if is_rival(other) and weight(other, namesake, page) > ahead:
                 reason = f"but it may be {rival.imdb_id or rival.title} as well"
@@ -139,7 +140,7 @@ def newer_records(
         of_alias = by_id.get((movie.site, current), number)
         if of_alias != number:
             newer[number] = of_alias
-        elif movie.imdb_id is not None and movie.site != "imdb":
+        elif movie.imdb_id is not None and movie.site != ID_SITE:
             by_imdb_id[movie.site, movie.imdb_id].append(number)
     for numbers in by_imdb_id.values():
         if len(numbers) > _MOST_OF_ONE_ID:
@@ -233,12 +234,12 @@ def is_rival(match: Match) -> bool:
 
 def title_of(movie: Movie) -> Title:
     """Return a movie in the form that is compared."""
-    rating = movie.score("imdb") if movie.site == "imdb" else None
+    rating = movie.score("imdb") if movie.site == ID_SITE else None
     makers = movie.people("creator" if movie.kind == "series" else "director")
     return prepare(
         movie.site,
         TitleFacts(
-            imdb_id=movie.imdb_id or (movie.site_id if movie.site == "imdb" else None),
+            imdb_id=movie.imdb_id or (movie.site_id if movie.site == ID_SITE else None),
             title=movie.title,
             original_title=movie.original_title,
             kind=movie.kind,

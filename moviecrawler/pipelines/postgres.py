@@ -44,6 +44,7 @@ from moviecrawler.items import Miss, Movie, Site, TitleKind
 from moviecrawler.matching.merging import merged
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store, time_of
+from moviecrawler.sites import ID_SITE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -150,7 +151,7 @@ class PostgresStore(Store):
                     cursor.execute("SELECT clock_timestamp()")
                     ((theirs,),) = cursor.fetchall()
                     check_clock(theirs, "Postgres")
-                    cursor.execute(_LOCATE, _names([("imdb", "none")]))
+                    cursor.execute(_LOCATE, _names([(ID_SITE, "none")]))
                 # This, and numbers for a new title, show which privileges the database user lacks.
                 self.write([])
         except BaseException:

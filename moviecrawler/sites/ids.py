@@ -200,6 +200,22 @@ def part_of_series(site: Site, site_id: str) -> SeriesPart | None:
     return SeriesPart(found["series"], kind, int(found["season"] or 0), episode)
 
 
+def kind_of_id(site: Site, site_id: str) -> TitleKind | None:
+    """Return what an id names by its form; None when it is not an id of the site.
+
+    It is a film, unless the id is of the form of series or of their parts.
+
+    >>> kind_of_id("rottentomatoes", "tv/the_wire"), kind_of_id("metacritic", "movie/dune")
+    ('series', 'movie')
+    """
+    if part := part_of_series(site, site_id):
+        return part.kind
+    ids = SITES[site].ids
+    if ids.parts and re.fullmatch(ids.parts.series, site_id):
+        return "series"
+    return "movie" if re.fullmatch(ids.pattern, site_id) else None
+
+
 def title_url(site: Site, site_id: str, home: str | None = None) -> str:
     """Return the canonical URL of a title.
 

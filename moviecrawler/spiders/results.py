@@ -14,6 +14,7 @@ from moviecrawler.middlewares.compression import sent_size
 from moviecrawler.politeness.gate import Disallowed
 from moviecrawler.politeness.meta import DIRECT, POOL_META
 from moviecrawler.scrapy_internals import describe_error
+from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.fields import unknown_fields_of
 from moviecrawler.sites.ids import title_url
 
@@ -103,7 +104,7 @@ def movie_of_list(site: Site, site_id: str, found: Found) -> Movie | None:
         site=site,
         site_id=site_id,
         url=title_url(site, site_id),
-        imdb_id=site_id if site == "imdb" else None,
+        imdb_id=site_id if site == ID_SITE else None,
         title=entry.title,
         kind=entry.kind,
         year=entry.year,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from moviecrawler.catalogue.rows import SITEMAP
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.sitemaps import MOST_LOCATIONS, read_sitemap
-from moviecrawler.sites.ids import id_in_url, part_of_series
+from moviecrawler.sites.ids import id_in_url, kind_of_id
 from moviecrawler.spiders.base import MovieSpider
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from moviecrawler.items import TitleKind
     from moviecrawler.sites.profile import Sitemap
 
 
@@ -119,7 +118,7 @@ class SitemapSpider(MovieSpider):
             self.list_missed(
                 part, "failed", f"none of its {len(urls)} addresses is that of a title"
             )
-        titles = [site_id for site_id in ids if self._kind_of(site_id) in kinds]
+        titles = [site_id for site_id in ids if kind_of_id(self.site, site_id) in kinds]
         # A season is found on its series' page; a sitemap says only that there is one.
         self.report_listed(SITEMAP, ids=titles if "season" not in kinds else [])
         return titles
@@ -137,18 +136,6 @@ class SitemapSpider(MovieSpider):
             for one in self.profile.sitemaps.values()
             if one.path == own.path and one.kind != "season"
         ]
-
-    def _kind_of(self, site_id: str) -> TitleKind | None:
-        """Return what an id names; None for what is not asked for.
-
-        It is a film, unless the id is of the form of series or of their parts.
-        """
-        if part := part_of_series(self.site, site_id):
-            return part.kind
-        ids = self.profile.ids
-        if ids.parts and re.fullmatch(ids.parts.series, site_id):
-            return "series"
-        return "movie" if re.fullmatch(ids.pattern, site_id) else None
 
 
 def _path_of(url: str) -> str | None:

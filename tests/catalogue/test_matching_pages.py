@@ -133,18 +133,18 @@ def test_a_title_finds_its_names_on_a_site_however_irregular(
 ) -> None:
     keys = title_slug_keys(wanted(title))
     for site_id in site_ids:
-        assert slug_key(site_id) in keys, (slug_key(site_id), keys)
+        site = "rottentomatoes" if site_id.startswith("m/") else "metacritic"
+        assert slug_key(site, site_id) in keys, (site_id, keys)
 
 
 def test_films_and_series_of_one_name_have_different_keys_and_a_name_without_letters_has_none() -> (
     None
 ):
-    assert slug_key("tv/fargo") != slug_key("m/fargo") == slug_key("movie/fargo")
-    assert slug_key("tv/fargo/season-2") != slug_key("tv/fargo")
+    film = slug_key("rottentomatoes", "m/fargo")
+    series = slug_key("rottentomatoes", "tv/fargo")
+    assert series != film == slug_key("metacritic", "movie/fargo")
+    assert slug_key("metacritic", "tv/fargo/season-2") != series
     for kind in (None, "other"):
-        assert title_slug_keys(wanted("Fargo", kind=kind)) == {
-            slug_key("tv/fargo"),
-            slug_key("m/fargo"),
-        }
-    assert slug_key("m/fargo") not in title_slug_keys(wanted("Fargo", kind="series"))
+        assert title_slug_keys(wanted("Fargo", kind=kind)) == {series, film}
+    assert film not in title_slug_keys(wanted("Fargo", kind="series"))
     assert title_slug_keys(wanted("!!!")) == set()
