@@ -10,7 +10,9 @@ from xml.sax.saxutils import escape
 
 import msgspec
 
-from moviecrawler.replica import imdb_pages, metacritic_pages, rottentomatoes_pages
+from moviecrawler.sites.rottentomatoes import replica as rottentomatoes_pages
+from moviecrawler.sites.metacritic import replica as metacritic_pages
+from moviecrawler.sites.imdb import replica as imdb_pages
 from moviecrawler.replica.datasets import FILES, Dataset
 from moviecrawler.sites.ids import title_url
 

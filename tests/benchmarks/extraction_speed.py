@@ -19,7 +19,7 @@ from bs4 import BeautifulSoup
 from parsel import Selector
 
 from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.imdb_pages import title_page
+from moviecrawler.sites.imdb.replica import title_page
 from moviecrawler.sites.imdb import pages as imdb
 from tests.benchmarks.harness import table
 from tests.shared import PAGES

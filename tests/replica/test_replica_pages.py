@@ -12,7 +12,7 @@ from moviecrawler.items import Entry, Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.rottentomatoes_pages import IN_THEATERS
+from moviecrawler.sites.rottentomatoes.replica import IN_THEATERS
 from moviecrawler.replica.series import SHAPES
 from moviecrawler.sites import SCORE_SITES, SCOREBOARD_KINDS, SITES
 from moviecrawler.sites.ids import title_url
