@@ -25,7 +25,7 @@ from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.markup import MARKUP
 from moviecrawler.replica.options import Fault, Options
-from moviecrawler.replica.sources import Answer, Source
+from moviecrawler.replica.sources import Answer, Source, replica_of
 from moviecrawler.replica.words import Dice
 from moviecrawler.sites import SITES
 
@@ -116,8 +116,9 @@ class Replica:
 
     async def _robots(self, site: Site, _: web.Request) -> web.StreamResponse:
         self._counts[site].robots += 1
-        is_live = site == "imdb" and self.options.robots == "live"  # only IMDb's differs
-        return web.Response(text=MARKUP["robots"]["imdb-live" if is_live else site])
+        replica = replica_of(site)
+        is_live = self.options.robots == "live"
+        return web.Response(text=replica.LIVE_ROBOTS if is_live else replica.ROBOTS)
 
     async def _count_status(
         self, site: Site, request: web.Request, response: web.StreamResponse
@@ -163,12 +164,14 @@ class Replica:
             case Fault.REDIRECT:
                 where = str(request.rel_url.extend_query({_REDIRECTED: "1"}))
                 return self._send(request, Answer(b"", status=302, headers={"Location": where}))
+            case Fault.CHALLENGE:
+                challenge = replica_of(site).CHALLENGE
+                answer = _small_page(challenge.status, challenge.headers, challenge.head)
+                return self._send(request, answer)
             case None | Fault.TRUNCATED:
                 return await self._serve(site, request, url.query, truncated=fault is not None)
             case _:
-                return self._send(
-                    request, _refusal(f"challenge-{site}" if fault == Fault.CHALLENGE else fault)
-                )
+                return self._send(request, _refusal(fault))
 
     async def _serve(
         self, site: Site, request: web.Request, query: Any, *, truncated: bool
@@ -273,7 +276,10 @@ def _listeners(host: str, port: int) -> list[socket.socket]:
 
 def _refusal(name: str) -> Answer:
     """Return a site's answer to what it refuses or does not have: a page of less than 2 kB."""
-    status, headers, head = MARKUP["refusals"][name]
+    return _small_page(*MARKUP["refusals"][name])
+
+
+def _small_page(status: int, headers: dict[str, str], head: str) -> Answer:
     page = f"<!DOCTYPE html><html><head>{head}</head><body></body></html>"
     return Answer(page.encode(), status=status, headers=headers)
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import functools
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup
 
 from moviecrawler.replica.words import WORDS, Dice, read_toml
+from moviecrawler.sites import SITES
+
+if TYPE_CHECKING:
+    from moviecrawler.items import Site
+    from moviecrawler.sites import replicas as sites
 
 MARKUP: Final = read_toml("markup.toml")
 
@@ -37,7 +42,15 @@ def _filler(form: str, size: int, *, light: bool) -> Markup:
 
 
 _TEMPLATES: Final = Environment(
-    loader=PackageLoader("moviecrawler.replica", "."),
+    loader=ChoiceLoader(
+        [
+            PackageLoader("moviecrawler.replica", "."),
+            # Those of a site are in its folder, such as `imdb/replica.html`.
+            PrefixLoader(
+                {site: PackageLoader(profile.package, ".") for site, profile in SITES.items()}
+            ),
+        ]
+    ),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
@@ -50,14 +63,14 @@ _TEMPLATES.filters["known"] = lambda data: {
 }
 
 
-def page(template: str, *, light: bool, **variables: Any) -> bytes:
-    """Return the page that a template of this folder makes.
+def render(site: Site, page: sites.Markup, *, light: bool) -> bytes:
+    """Return the page that a template of a site's folder makes.
 
     `light`: with little more than its data, but above the 2 kB below which a page passes for a
     throttle.
     """
     return (
-        _TEMPLATES.get_template(template)
-        .render(variables, filler=partial(_filler, light=light))
+        _TEMPLATES.get_template(f"{site}/{page.template}")
+        .render(page.variables, filler=partial(_filler, light=light))
         .encode()
     )

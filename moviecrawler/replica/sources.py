@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 import msgspec
 
-from moviecrawler.sites.rottentomatoes import replica as rottentomatoes_pages
-from moviecrawler.sites.metacritic import replica as metacritic_pages
-from moviecrawler.sites.imdb import replica as imdb_pages
 from moviecrawler.replica.datasets import FILES, Dataset
+from moviecrawler.replica.markup import render
+from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import title_url
+from moviecrawler.sites.replicas import Markup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,16 +22,13 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
     from moviecrawler.replica.collection import Collection
+    from moviecrawler.sites.profile import Sitemap
+    from moviecrawler.sites.replicas import Json, SiteReplica
 
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
 SITEMAP_PART: Final = 5_000
 """Titles in one part of a sitemap."""
-_TITLE_PAGES: Final = {
-    "imdb": imdb_pages.title_page,
-    "metacritic": metacritic_pages.title_page,
-    "rottentomatoes": rottentomatoes_pages.title_page,
-}
 
 
 @dataclass(slots=True, frozen=True)
@@ -63,30 +60,27 @@ class Source:
         `query`: the parameters; `host`: the scheme and host that were asked. Raises ValueError for
         a parameter that can't be read.
         """
-        titles = self._collection
-        match site, path.strip("/").split("/"):
-            case "imdb", ["chart", name] if name in imdb_pages.CHARTS:
-                return Answer(imdb_pages.chart(titles, name, light=self._light))
-            case "imdb", ["datasets", file]:
-                return (
-                    Dataset(titles, self._folder, file) if self._folder and file in FILES else None
-                )
-            case "metacritic", ["finder", "metacritic", "web"]:
-                return _json(metacritic_pages.finder(titles, query, host))
-            case "metacritic", ["movies.xml" | "tvshows.xml" as name]:
-                return self._sitemap_index(site, [f"{name.removesuffix('.xml')}/"], host)
-            case "rottentomatoes", ["browse", *name]:
-                page = rottentomatoes_pages.browse(titles, "/".join(name), light=self._light)
-                return Answer(page)
-            case "rottentomatoes", ["cnapi", "browse", *name]:
-                after = query.get("after")
-                return _json(rottentomatoes_pages.browse_json(titles, "/".join(name), after))
-            case "rottentomatoes", ["sitemaps", "sitemap.xml"]:
-                names = [f"sitemaps/{kind}_" for kind in ("movie", "tv-series", "tv-seasons")]
-                return self._sitemap_index(site, names, host)
-            case _, ["movies" | "tvshows" | "sitemaps", file] if file.endswith(".xml"):
-                return self._sitemap(site, path.strip("/").removesuffix(".xml"), host)
+        plain = path.strip("/")
+        folder, _, file = plain.rpartition("/")
+        if site == ID_SITE and folder == "datasets":
+            return (
+                Dataset(self._collection, self._folder, file)
+                if self._folder and file in FILES
+                else None
+            )
+        if any(sitemap.path == path for sitemap in SITES[site].sitemaps.values()):
+            return self._sitemap_index(site, path, host)
+        if locations := self._sitemap_parts(site).get(path):
+            return _xml("urlset", "url", [title_url(site, one, host) for one in locations])
+        page = replica_of(site).list_page(self._collection, plain, query, host)
+        if page is not None:
+            return self._rendered(site, page)
         return self._title(site, path)
+
+    def _rendered(self, site: Site, page: Markup | Json) -> Answer:
+        if isinstance(page, Markup):
+            return Answer(render(site, page, light=self._light))
+        return Answer(msgspec.json.encode(page), JSON)
 
     def _title(self, site: Site, path: str) -> Answer | None:
         found = self._collection.find(site, path.strip("/").removeprefix("title/"))
@@ -95,39 +89,55 @@ class Source:
         title, movie = found
         canonical = urlsplit(str(movie.url)).path
         if path != canonical:
-            return Answer(
-                b"", status=308 if site == "imdb" else 301, headers={"Location": canonical}
-            )
-        return Answer(_TITLE_PAGES[site](title, movie, light=self._light))
+            return Answer(b"", status=replica_of(site).MOVED, headers={"Location": canonical})
+        return self._rendered(site, replica_of(site).title_page(title, movie))
 
-    def _sitemap_index(self, site: Site, names: list[str], host: str) -> Answer:
-        parts = [part for name in names for part in self._sitemaps(site, name)]
-        return _xml("sitemapindex", "sitemap", [f"{host}/{part}.xml" for part in parts])
-
-    def _sitemap(self, site: Site, path: str, host: str) -> Answer | None:
-        ids = self._sitemaps(site, path.rstrip("0123456789")).get(path)
-        return _xml("urlset", "url", [title_url(site, one, host) for one in ids]) if ids else None
-
-    @functools.cache  # noqa: B019 - as many as there are sitemaps
-    def _sitemaps(self, site: Site, name: str) -> dict[str, list[str]]:
-        """Return the ids of the titles in each part of a sitemap, by its path.
-
-        Metacritic has series and their seasons in one.
-        """
-        titles = self._collection if "movie" in name else self._collection.series
-        ids = []
-        for index, site_id in titles.ids[site].items():
-            ids += [] if "seasons" in name else [site_id]
-            if "tvshows" in name or "seasons" in name:
-                ids += [str(season.site_id) for season in titles.title(index).listed[site]]
-        starts = range(0, len(ids), SITEMAP_PART)
-        return {
-            f"{name}{start // SITEMAP_PART}": ids[start : start + SITEMAP_PART] for start in starts
+    def _sitemap_index(self, site: Site, path: str, host: str) -> Answer:
+        parts = {
+            _beginning_of_parts(sitemap)
+            for sitemap in SITES[site].sitemaps.values()
+            if sitemap.path == path
         }
+        locations = [
+            f"{host}{part}"
+            for part in self._sitemap_parts(site)
+            if part.removesuffix(".xml").rstrip("0123456789") in parts
+        ]
+        return _xml("sitemapindex", "sitemap", locations)
+
+    @functools.cache  # noqa: B019 - as many as there are sites
+    def _sitemap_parts(self, site: Site) -> dict[str, list[str]]:
+        """Return the ids of the titles in each part of a site's sitemaps, by its path.
+
+        A site may have series and their seasons in one.
+        """
+        kinds: dict[str, set[str]] = {}
+        for sitemap in SITES[site].sitemaps.values():
+            kinds.setdefault(_beginning_of_parts(sitemap), set()).add(sitemap.kind)
+        parts = {}
+        for beginning, listed in kinds.items():
+            ids = []
+            titles = self._collection if "movie" in listed else self._collection.series
+            for index, site_id in titles.ids[site].items():
+                ids += [site_id] if listed & {"movie", "series"} else []
+                if "season" in listed:
+                    ids += [str(season.site_id) for season in titles.title(index).listed[site]]
+            for start in range(0, len(ids), SITEMAP_PART):
+                path = f"{beginning}{start // SITEMAP_PART}.xml"
+                parts[path] = ids[start : start + SITEMAP_PART]
+        return parts
 
 
-def _json(data: dict[str, Any] | None) -> Answer | None:
-    return None if data is None else Answer(msgspec.json.encode(data), JSON)
+def replica_of(site: Site) -> SiteReplica:
+    """Return what makes a site's pages."""
+    return cast("SiteReplica", SITES[site].module("replica"))
+
+
+def _beginning_of_parts(sitemap: Sitemap) -> str:
+    """Return what the paths of a sitemap's parts begin with, such as `/sitemaps/movie_`."""
+    if not sitemap.parts:
+        return sitemap.path.removesuffix(".xml") + "/"
+    return f"{sitemap.path.rpartition('/')[0]}/{sitemap.parts}"
 
 
 def _xml(root: str, element: str, locations: list[str]) -> Answer:

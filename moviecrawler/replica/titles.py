@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from moviecrawler.replica.words import Dice
-from moviecrawler.sites import SITES
+from moviecrawler.sites import ID_SITE, SITES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -98,7 +98,7 @@ class Titles:
     def find(self, site: Site, site_id: str) -> tuple[Title, Movie] | None:
         """Return the title and the item of the page with an id; None without such a page.
 
-        Hyphens and underscores of Rotten Tomatoes' ids are the same; the item has the id as the
+        Hyphens and underscores of ids are the same; the item has the id as the
         site writes it.
         """
         index = self._indexes.get(_key(site, site_id))
@@ -137,13 +137,13 @@ class Titles:
 
 
 def _spelt(site: Site, site_id: str) -> str:
-    return site_id.replace("-", "_") if site == "rottentomatoes" else site_id
+    return site_id if site == ID_SITE else site_id.replace("-", "_")
 
 
 def _key(site: Site, site_id: str) -> tuple[Site, str]:
     """Return a key that the ids of a title and of its seasons and episodes share."""
     if (
-        site == "imdb"
+        site == ID_SITE
         and site_id[2:].isdecimal()
         and (number := int(site_id[2:])) >= FIRST_SERIES_ID
     ):

@@ -19,8 +19,9 @@ from bs4 import BeautifulSoup
 from parsel import Selector
 
 from moviecrawler.replica.collection import Collection
-from moviecrawler.sites.imdb.replica import title_page
+from moviecrawler.replica.markup import render
 from moviecrawler.sites.imdb import pages as imdb
+from moviecrawler.sites.imdb.replica import title_page
 from tests.benchmarks.harness import table
 from tests.shared import PAGES
 
@@ -55,7 +56,7 @@ def main() -> None:
         (PAGES / "imdb" / "title").glob("*.html")
     )
     read = [file.read_bytes() for file in files] or [
-        title_page(title, title.movies["imdb"], light=False)
+        render("imdb", title_page(title, title.movies["imdb"]), light=False)
         for title in map(Collection(1, 12).title, range(12))
     ]
     bodies = [body for body in read if len(body) > 1_000_000 and b"__NEXT_DATA__" in body]

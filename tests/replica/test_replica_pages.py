@@ -12,11 +12,11 @@ from moviecrawler.items import Entry, Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.sites.rottentomatoes.replica import IN_THEATERS
 from moviecrawler.replica.series import SHAPES
 from moviecrawler.sites import SCORE_SITES, SCOREBOARD_KINDS, SITES
 from moviecrawler.sites.ids import title_url
 from moviecrawler.sites.pages import read_page
+from moviecrawler.sites.rottentomatoes.replica import IN_THEATERS
 from tests.crawling import change
 from tests.replica.client import ask
 from tests.services.replica import ForkedReplica, page_of

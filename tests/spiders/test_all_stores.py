@@ -147,8 +147,7 @@ def assert_seasons_as_the_replica_has_them(rows: list[ScoreboardRow]) -> None:
     """
     sites: tuple[Site, ...] = ("metacritic", "rottentomatoes")
     found = {
-        site: {getattr(row, f"{site}_id"): row for row in rows if getattr(row, f"{site}_id")}
-        for site in sites
+        site: {row.site_ids[site]: row for row in rows if row.site_ids[site]} for site in sites
     }
     of_seasons: dict[tuple[int, int | None], dict[Site, Movie]] = {}
     for number in range(SERIES):
@@ -163,8 +162,7 @@ def assert_seasons_as_the_replica_has_them(rows: list[ScoreboardRow]) -> None:
         of_season = [found[site][movie.site_id] for site, movie in movies.items()]
         assert len({id(row) for row in of_season}) <= 1, movies
         shown = {
-            kind: getattr(of_season[0], kind)
-            for kind in ("metascore", "tomatometer", "popcornmeter")
+            kind: of_season[0].scores[kind] for kind in ("metascore", "tomatometer", "popcornmeter")
         }
         scores = {score.kind: score.value for movie in movies.values() for score in movie.scores}
         assert {kind: score for kind, score in shown.items() if score is not None} == scores

@@ -7,15 +7,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.replica.markup import page
+from moviecrawler.sites.replicas import Markup, Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from moviecrawler.items import AmountKind, Credit, Movie, RelatedTitle
-    from moviecrawler.replica.collection import Collection
-    from moviecrawler.replica.titles import Title
+    from moviecrawler.sites.replicas import Collection, Title
 
 _POPULAR_SIZE = 100
 _BOX_OFFICE_SIZE = 10
+ROBOTS: Final = """
+User-agent: *
+Disallow: /OnThisDay
+Disallow: /ap/
+Disallow: /mymovies/
+Disallow: /registration/
+Disallow: /search/name-text
+Disallow: /search/title-text
+Disallow: /tvschedule
+"""
+LIVE_ROBOTS: Final = """
+User-agent: *
+Disallow: /
+Allow: /datasets/
+"""
+"""It lets nobody in, but its datasets have a host of their own without one."""
+CHALLENGE: Final = Refusal(
+    status=202,
+    headers={"x-amzn-waf-action": "challenge"},
+    head="<script>window.awsWafCookieDomainList = []; window.gokuProps = {};</script>",
+)
+MOVED: Final = 308
 CHARTS: Final = ("top", "moviemeter", "boxoffice", "toptv", "tvmeter")
 _TYPES: Final = {
     "movie": "Movie",
@@ -26,7 +49,7 @@ _TYPES: Final = {
 """What pages call each type of title."""
 
 
-def title_page(_title: Title, movie: Movie, *, light: bool) -> bytes:
+def title_page(_title: Title, movie: Movie) -> Markup:
     """Return the page of a film, a series or an episode."""
     data = {
         "tconst": movie.site_id,
@@ -34,16 +57,19 @@ def title_page(_title: Title, movie: Movie, *, light: bool) -> bytes:
         "mainColumnData": _main_column(movie),
     }
     name = f"{movie.title} ({movie.year}) - IMDb"
-    return page(
-        "imdb.html", light=light, title=name, url=movie.url, route="/title/[tconst]", data=data
-    )
+    return _page(name, str(movie.url), "/title/[tconst]", data)
 
 
-def chart(collection: Collection, name: str, *, light: bool) -> bytes:
-    """Return a chart of titles in their order.
+def list_page(
+    collection: Collection, path: str, _query: Mapping[str, str], _host: str
+) -> Markup | None:
+    """Return a chart of titles in their order; None where the path is none of a chart.
 
     The box office gives no ranks, years or running times.
     """
+    beginning, _, name = path.partition("/")
+    if beginning != "chart" or name not in CHARTS:
+        return None
     titles = collection.series if "tv" in name else collection
     size = _BOX_OFFICE_SIZE if name == "boxoffice" else _POPULAR_SIZE
     indexes = titles.top_ranks if name.startswith("top") else range(min(titles.count, size))
@@ -58,8 +84,13 @@ def chart(collection: Collection, name: str, *, light: bool) -> bytes:
     route = f"/chart/{name}"
     url = f"https://www.imdb.com{route}/"
     title = f"{name} - IMDb"
-    return page(
-        "imdb.html", light=light, title=title, url=url, route=route, data={"pageData": data}
+    return _page(title, url, route, {"pageData": data})
+
+
+def _page(title: str, url: str, route: str, data: dict[str, Any]) -> Markup:
+    return Markup(
+        template="replica.html",
+        variables={"title": title, "url": url, "route": route, "data": data},
     )
 
 

@@ -12,16 +12,29 @@ import functools
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from moviecrawler.replica.markup import page
 from moviecrawler.sites import SCORES
+from moviecrawler.sites.replicas import Json, Markup, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moviecrawler.items import Credit, Movie, Offer, RelatedTitle, ScoreKind
-    from moviecrawler.replica.collection import Collection
-    from moviecrawler.replica.titles import Title, Titles
+    from moviecrawler.sites.replicas import Collection, Title, Titles
 
+ROBOTS: Final = """
+User-agent: *
+Disallow: /search
+Disallow: /signup
+Disallow: /login
+Disallow: /user
+"""
+LIVE_ROBOTS: Final = ROBOTS
+CHALLENGE: Final = Refusal(
+    status=403,
+    headers={"cf-mitigated": "challenge"},
+    head="<title>Just a moment...</title>",
+)
+MOVED: Final = 301
 MOST_FINDER_ROWS: Final = 100
 _IMAGES: Final = "https://www.metacritic.com/a/img/catalog"
 _TYPES: Final = {
@@ -42,30 +55,35 @@ _OFFERS: Final = {
 _GROUPS: Final = {"cast": "Cast", "director": "Directed By", "writer": "Written By"}
 
 
-def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
+def title_page(title: Title, movie: Movie) -> Markup:
     """Return the page of a title, or of a season or an episode of it."""
     section, slug = str(movie.site_id).split("/", 1)
     key = f"loadPage:{'movies' if section == 'movie' else 'shows'}:{slug.replace('/', ':')}:"
     state = {"data": {key: {"components": _components(title, movie)}}, "path": f"/{movie.site_id}/"}
     name = f"{movie.title} Reviews - Metacritic"
-    return page(
-        "metacritic.html",
-        light=light,
-        title=name,
-        url=movie.url,
-        linked=_linked(movie),
-        values=_flattened(state),
+    return Markup(
+        template="replica.html",
+        variables={
+            "title": name,
+            "url": movie.url,
+            "linked": _linked(movie),
+            "values": _flattened(state),
+        },
     )
 
 
-def finder(collection: Collection, query: Mapping[str, str], host: str) -> dict[str, Any] | None:
-    """Return rows of the finder; None for a kind of title that it doesn't have.
+def list_page(
+    collection: Collection, path: str, query: Mapping[str, str], host: str
+) -> Json | None:
+    """Return rows of the finder; None for another path, or a kind of title that it doesn't have.
 
     Raises ValueError for a number that is none.
 
     Where the last row ties with the one after it, that one is there too, as rows that tie come up
     on both pages.
     """
+    if path != "finder/metacritic/web":
+        return None
     kind = query.get("mcoTypeId")
     order = query.get("sortBy", "-metaScore")
     limit = int(query.get("limit", 24))
@@ -82,7 +100,7 @@ def finder(collection: Collection, query: Mapping[str, str], host: str) -> dict[
     links = {"next": {"href": f"{address}{end}"}} if end < len(ordered) else {}
     movies = [titles.title(index).movies["metacritic"] for _, index in shown]
     items = [_row(movie) for movie in movies]
-    return {"data": {"totalResults": len(ordered), "items": items}, "links": links}
+    return Json({"data": {"totalResults": len(ordered), "items": items}, "links": links})
 
 
 @functools.lru_cache(maxsize=16)

@@ -9,13 +9,25 @@ import base64
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.replica.markup import page
+from moviecrawler.sites.replicas import Json, Markup, Refusal
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Movie, Score, ScoreKind
-    from moviecrawler.replica.collection import Collection
-    from moviecrawler.replica.titles import Title
+    from collections.abc import Mapping
 
+    from moviecrawler.items import Movie, Score, ScoreKind
+    from moviecrawler.sites.replicas import Collection, Title
+
+ROBOTS: Final = """
+User-agent: *
+Disallow: /m/*/pictures
+Disallow: /tv/*/pictures
+Disallow: /search
+Disallow: /critics/self-submission/
+Disallow: /user/account/*
+"""
+LIVE_ROBOTS: Final = ROBOTS
+CHALLENGE: Final = Refusal(status=403, head="<title>Access Denied</title>")
+MOVED: Final = 301
 IN_THEATERS: Final = 56
 """How many of the most popular films are in theaters."""
 BROWSE_ROWS: Final = 28
@@ -28,7 +40,7 @@ _TYPES: Final = {
 }
 
 
-def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
+def title_page(title: Title, movie: Movie) -> Markup:
     """Return the page of a title, or of a season or an episode of it."""
     listed = title.listed["rottentomatoes"] if movie.kind == "series" else []
     seasons = [
@@ -40,42 +52,46 @@ def title_page(title: Title, movie: Movie, *, light: bool) -> bytes:
         release_label = f"Release Date ({'Theaters' if movie.release_date else 'Streaming'})"
         release += ", Wide" if movie.release_date else ""
     amounts = [amount.value for amount in movie.amounts if amount.kind == "domestic"]
-    return page(
-        "rottentomatoes.html",
-        light=light,
-        title=f"{movie.title} | Rotten Tomatoes",
-        url=movie.url,
-        linked=_linked(movie),
-        scripts=_scripts(movie),
-        movie=movie,
-        seasons=seasons,
-        release_label=release_label,
-        release=release,
-        box_office=[_dollars(amount) for amount in amounts],
-        runtime=_runtime(movie.runtime_minutes),
+    return Markup(
+        template="replica.html",
+        variables={
+            "title": f"{movie.title} | Rotten Tomatoes",
+            "url": movie.url,
+            "linked": _linked(movie),
+            "scripts": _scripts(movie),
+            "movie": movie,
+            "seasons": seasons,
+            "release_label": release_label,
+            "release": release,
+            "box_office": [_dollars(amount) for amount in amounts],
+            "runtime": _runtime(movie.runtime_minutes),
+        },
     )
 
 
-def browse(collection: Collection, name: str, *, light: bool) -> bytes:
-    """Return the first page of a list.
+def list_page(
+    collection: Collection, path: str, query: Mapping[str, str], _host: str
+) -> Markup | Json | None:
+    """Return the first page of a browse list, or as JSON what follows a cursor; otherwise None.
 
-    Lists are movies_in_theaters, tv_series_browse, or all films by popularity.
+    Lists are movies_in_theaters, tv_series_browse, or all films by popularity. Raises ValueError
+    for a cursor that is none.
     """
-    rows, info = _browsed(collection, name, 0)
-    url = f"https://www.rottentomatoes.com/browse/{name}"
-    title = f"{name} | Rotten Tomatoes"
-    return page("rottentomatoes_list.html", light=light, title=title, url=url, rows=rows, info=info)
-
-
-def browse_json(collection: Collection, name: str, after: str | None) -> dict[str, Any] | None:
-    """Return what follows a cursor in a list, None without one.
-
-    Raises ValueError for a cursor that is none.
-    """
-    if after is None:
+    beginning, _, name = path.partition("browse/")
+    after = query.get("after")
+    if beginning == "cnapi/" and after is not None:
+        rows, info = _browsed(collection, name, int(base64.b64decode(after, validate=True)) + 1)
+        return Json({"grid": {"id": name, "list": rows}, "pageInfo": info})
+    if beginning or not name:
         return None
-    rows, info = _browsed(collection, name, int(base64.b64decode(after, validate=True)) + 1)
-    return {"grid": {"id": name, "list": rows}, "pageInfo": info}
+    rows, info = _browsed(collection, name, 0)
+    variables = {
+        "title": f"{name} | Rotten Tomatoes",
+        "url": f"https://www.rottentomatoes.com/browse/{name}",
+        "rows": rows,
+        "info": info,
+    }
+    return Markup(template="replica_list.html", variables=variables)
 
 
 def _browsed(collection: Collection, name: str, first: int) -> tuple[list[Any], dict[str, Any]]:
