@@ -1,7 +1,7 @@
 """What all commands share: arguments, errors, exit codes, tables and JSON.
 
 Scrapy imports every module of this folder for each command that it runs, so these import a client
-of a service, and what takes longer than 30 ms, only when they need it.
+of a service, and what takes longer than 30 ms with all that it brings, only when they need it.
 """
 
 from __future__ import annotations

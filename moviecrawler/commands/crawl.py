@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
-from moviecrawler.addon import check
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.extensions.summary import Summary
-from moviecrawler.frontier.account import INCOMPLETE, exit_code
 from moviecrawler.scrapy_internals import announce_end
 from moviecrawler.signals import end_asked
 
@@ -46,6 +43,8 @@ class Command(CrawlCommand):
         # the engine's imports.
         import scrapy.core.downloader.contextfactory  # noqa: F401
 
+        from moviecrawler.addon import check
+        from moviecrawler.frontier.account import INCOMPLETE
         from moviecrawler.spiders.base import MovieSpider
 
         if len(args) != 1:
@@ -76,6 +75,9 @@ class Command(CrawlCommand):
 
 def conclude(crawler: Crawler) -> int:
     """Write the summary of a crawl that has ended, if it is not written; return the exit code."""
+    from moviecrawler.extensions.summary import Summary
+    from moviecrawler.frontier.account import exit_code
+
     summary = crawler.get_extension(Summary)
     if summary is not None:
         summary.write()

@@ -10,7 +10,6 @@ from scrapy.commands import ScrapyCommand
 from moviecrawler.clock import utc_text
 from moviecrawler.commands.base import JSON, RUN, SITE, BaseCommand, option, print_json
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.runs import frontier, name_of_arguments
 from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
@@ -44,6 +43,8 @@ class Command(BaseCommand, ScrapyCommand):
         asyncio.run(self._run(opts))
 
     async def _run(self, opts: argparse.Namespace) -> None:
+        from moviecrawler.frontier.runs import frontier
+
         missing = set(opts.ids)
         is_any = False
         prospects: dict[RunName, str] = {}
@@ -69,6 +70,8 @@ class Command(BaseCommand, ScrapyCommand):
 
 async def _prospect(backend: Backend, run: RunName) -> str:
     """Return what becomes of a dead letter of a run that is requeued now."""
+    from moviecrawler.frontier.runs import name_of_arguments
+
     report = await backend.read({}, run.site, run.name)
     found = next(iter(report.runs), None)
     if found is not None and found.ended_at is None:

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.catalogue.scoreboard import scoreboard_rows
 from moviecrawler.commands.base import BaseCommand, option
 from moviecrawler.commands.scoreboard import render_table
-from moviecrawler.database.embedded import open_embedded
 from moviecrawler.replica.process import ReplicaProcess, stop
 from moviecrawler.sites import SITES
 
@@ -51,6 +49,9 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
+        from moviecrawler.catalogue.scoreboard import scoreboard_rows
+        from moviecrawler.database.embedded import open_embedded
+
         started = time.monotonic()
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # it does what Ctrl-C does
         with ReplicaProcess(titles=opts.titles, seed=opts.seed) as replica:

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.catalogue.film_lists import read_records, read_titles
 from moviecrawler.commands.base import BaseCommand, option, print_json
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.matching.linking import link
 
 if TYPE_CHECKING:
     import argparse
@@ -48,6 +46,9 @@ class Command(BaseCommand, ScrapyCommand):
 
         A film that is in the list twice is matched once, and printed twice.
         """
+        from moviecrawler.catalogue.film_lists import read_records, read_titles
+        from moviecrawler.matching.linking import link
+
         titles = self._catalogue() if opts.against is None else read_titles(opts.against)
         films = list(read_records(opts.records))
         records = {(film.site, film.site_id): film.title for film in reversed(films)}

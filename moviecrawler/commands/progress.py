@@ -22,7 +22,6 @@ from moviecrawler.commands.base import (
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.progress import figures_of
-from moviecrawler.frontier.runs import budgets_of, frontier
 from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
@@ -84,11 +83,15 @@ class Command(BaseCommand, ScrapyCommand):
             print("there is no such crawl; --all shows those that are over")
 
     async def _read(self, opts: argparse.Namespace) -> list[RunReport]:
+        from moviecrawler.frontier.runs import budgets_of, frontier
+
         async with frontier(self.settings) as backend:
             report = await backend.read(budgets_of(self.settings), opts.site, opts.run)
         return report.runs
 
     async def _drop(self, opts: argparse.Namespace) -> None:
+        from moviecrawler.frontier.runs import frontier
+
         if opts.run is None:
             raise ConfigurationError("drop takes the name of a run: --run RUN")
         is_dropped = False

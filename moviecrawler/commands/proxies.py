@@ -11,9 +11,6 @@ from scrapy.commands import ScrapyCommand
 from moviecrawler.clock import utc_text
 from moviecrawler.commands.base import JSON, NONE, BaseCommand, option, print_json, table_lines
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.runs import frontier
-from moviecrawler.proxies.quarantines import decode_bans
-from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -22,6 +19,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
     from moviecrawler.proxies.pools import Ban
+    from moviecrawler.proxies.site_pools import SitePools
 
 _COLUMNS = ("proxy", "kind", "address", "site", "state", "until", "bans", "reason")
 
@@ -42,6 +40,8 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
+        from moviecrawler.proxies.site_pools import SitePools
+
         site_pools = SitePools.from_settings(self.settings)
         if opts.action:
             asyncio.run(self._clear(site_pools, set(opts.names)))
@@ -55,6 +55,9 @@ class Command(BaseCommand, ScrapyCommand):
             print("\n".join(table_lines([_COLUMNS, *map(_cells, rows)])))
 
     async def _read(self) -> dict[Site, dict[str, Ban]]:
+        from moviecrawler.frontier.runs import frontier
+        from moviecrawler.proxies.quarantines import decode_bans
+
         async with frontier(self.settings) as backend:
             return {site: decode_bans(await backend.exchange_bans(site, {})) for site in SITES}
 
@@ -63,6 +66,8 @@ class Command(BaseCommand, ScrapyCommand):
 
         Without names, end all, including those of other nodes' proxies.
         """
+        from moviecrawler.frontier.runs import frontier
+
         members = [
             (pool, proxy) for pool in site_pools.pools.values() for proxy in pool.members.values()
         ]

@@ -23,21 +23,13 @@ from twisted.python.failure import Failure
 from moviecrawler.commands.base import SITE, BaseCommand, option
 from moviecrawler.commands.crawl import conclude, wait_for_stores_on_sigint
 from moviecrawler.components import leave_out, list_components, set_up
-from moviecrawler.database.embedded import FILE
 from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
-from moviecrawler.frontier.account import INCOMPLETE
-from moviecrawler.frontier.runs import describe_arguments, frontier, open_backend, run_name
 from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.options import check_settings
-from moviecrawler.pipelines.base import check_stores
-from moviecrawler.pipelines.files import check_data_dir
-from moviecrawler.pipelines.warc import read_record, read_records
-from moviecrawler.politeness.gate import Closed
 from moviecrawler.politeness.meta import CLOSED_META, POOL_META
 from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.signals import list_missed
 from moviecrawler.sites import SITES
-from moviecrawler.sites.identity import meta_of
 from moviecrawler.spiders.arguments import Plan
 
 if TYPE_CHECKING:
@@ -97,6 +89,11 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
+        from moviecrawler.database.embedded import FILE
+        from moviecrawler.frontier.account import INCOMPLETE
+        from moviecrawler.frontier.runs import describe_arguments, open_backend
+        from moviecrawler.pipelines.base import check_stores
+        from moviecrawler.pipelines.files import check_data_dir
         from moviecrawler.spiders.base import MovieSpider
 
         assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
@@ -160,6 +157,8 @@ def _facts(opts: argparse.Namespace, settings: BaseSettings) -> dict[str, str]:
 
 async def _begin_anew(settings: BaseSettings, described: str) -> None:
     """Drop what an earlier start has left of the run."""
+    from moviecrawler.frontier.runs import frontier, run_name
+
     async with frontier(settings) as backend:
         await backend.drop_run(run_name("replay", settings, described))
 
@@ -221,6 +220,8 @@ class ReplaySpider(Spider):
     @cached_property
     def backend(self) -> Backend:
         """What keeps its queue."""
+        from moviecrawler.frontier.runs import open_backend
+
         return open_backend(self.settings)
 
     async def start(self) -> AsyncIterator[Request]:
@@ -251,6 +252,9 @@ class ReplaySpider(Spider):
 
     async def read_file(self, response: Response, key: str) -> AsyncIterator[Any]:
         """Yield the items of a file's pages."""
+        from moviecrawler.pipelines.warc import read_record, read_records
+        from moviecrawler.politeness.gate import Closed
+
         async with self.reading:
             if is_closing(self.crawler.engine):
                 response.meta[CLOSED_META] = Closed("the replay ends")  # the next start reads it
@@ -294,6 +298,8 @@ class ReplaySpider(Spider):
 
         Raises ArchiveError when its body can't be decompressed.
         """
+        from moviecrawler.sites.identity import meta_of
+
         reader = self.readers[answer.site]
         meta = {
             "site": answer.site,

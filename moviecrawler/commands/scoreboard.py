@@ -16,11 +16,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.catalogue.scoreboard import make_scoreboard, scoreboard_rows
 from moviecrawler.commands.base import NONE, BaseCommand, option, table_lines, whole_number
-from moviecrawler.database.embedded import FILE, open_embedded, read_embedded
 from moviecrawler.errors import OutputError
-from moviecrawler.pipelines.csv_export import export
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCOREBOARD_KINDS, SCORES, SITES
 from moviecrawler.texts import neutralise, printable
 
@@ -134,6 +131,9 @@ class Command(BaseCommand, ScrapyCommand):
 
 def _export_files(folder: Path) -> None:
     """Write the CSV files of the embedded database. Raises FileNotFoundError when it is missing."""
+    from moviecrawler.database.embedded import open_embedded, read_embedded
+    from moviecrawler.pipelines.csv_export import export
+
     read_embedded(folder).close()
     with closing(open_embedded(folder)) as writing:
         try:
@@ -147,6 +147,9 @@ def _opened(
     settings: BaseSettings, kind: TitleKind | None, limit: int | None
 ) -> Iterator[tuple[Iterator[ScoreboardRow], str]]:
     """Open the scoreboard, and give its rows and the name of the database."""
+    from moviecrawler.catalogue.scoreboard import make_scoreboard, scoreboard_rows
+    from moviecrawler.database.embedded import FILE, open_embedded, read_embedded
+
     if url := settings.get("DATABASE_URL"):
         from moviecrawler.pipelines.postgres import read_scoreboard
 
