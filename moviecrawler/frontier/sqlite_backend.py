@@ -62,20 +62,32 @@ _READ_RUNS = """
 WITH used AS (
     SELECT *, row_number() OVER (PARTITION BY site ORDER BY used_at DESC) AS place
     FROM runs
-    WHERE used_at + :unused > :now
-        OR (SELECT until FROM sites WHERE site = runs.site) + :unused > :now
+    WHERE coalesce(:site, site) = site
+        AND coalesce(:name, name) = name
+        AND (
+            used_at + :unused > :now
+            OR (SELECT until FROM sites WHERE site = runs.site) + :unused > :now
+        )
 ),
-kept_letters AS (
-    SELECT *
+counts AS (
+    SELECT
+        run,
+        site,
+        name,
+        count(*) - count(requeued_at) AS dead_letters,
+        count(requeued_at) AS requeued
     FROM letters
-    WHERE coalesce(requeued_at, died_at) + :kept > :now
+    WHERE coalesce(:site, site) = site
+        AND coalesce(:name, name) = name
+        AND coalesce(requeued_at, died_at) + :kept > :now
+    GROUP BY run
 ),
 names AS (
     SELECT run, site, name
     FROM used
     UNION
     SELECT run, site, name
-    FROM kept_letters
+    FROM counts
 )
 SELECT
     names.site,
@@ -84,15 +96,13 @@ SELECT
     -- A run of which only letters are left began and ended now.
     coalesce(started_at, :now) AS started_at,
     CASE WHEN started_at IS NULL THEN :now ELSE over_at END AS ended_at,
-    (SELECT count(*) - count(requeued_at) FROM kept_letters AS letter WHERE letter.run = names.run)
-        AS dead_letters,
-    (SELECT count(requeued_at) FROM kept_letters AS letter WHERE letter.run = names.run)
-        AS requeued,
+    coalesce(dead_letters, 0) AS dead_letters,
+    coalesce(requeued, 0) AS requeued,
     used.*
 FROM names
 LEFT JOIN used ON used.run = names.run
-WHERE coalesce(:site, names.site) = names.site
-    AND (names.name = :name OR (:name IS NULL AND coalesce(place, 0) <= :most))
+LEFT JOIN counts ON counts.run = names.run
+WHERE coalesce(place, 0) <= :most
 """
 _REPORTED = ("arguments", "started_at", "ended_at", "dead_letters", "requeued")
 """Columns of _READ_RUNS that a report has as they are."""

@@ -174,12 +174,15 @@ WHERE run = :run AND id = :id AND requeued_at IS NULL
 _REQUEUED = """
 SELECT *
 FROM letters
-WHERE run = :run AND requeued_at IS NOT NULL
+WHERE run = :run AND requeued_at IS NOT NULL AND coalesce(:id, id) = id
 ORDER BY requeued_at, number
 """
 _DROP_LETTER = "DELETE FROM letters WHERE run = :run AND id = :id AND requeued_at IS NULL"
 _END_DEAD = f"{_DROP_LETTER} RETURNING is_title, is_counted"
-_DROP_REQUEUED = "DELETE FROM letters WHERE run = :run AND requeued_at IS NOT NULL"
+_DROP_REQUEUED = """
+DELETE FROM letters
+WHERE run = :run AND requeued_at IS NOT NULL AND coalesce(:id, id) = id
+"""
 _DROP = (
     "DELETE FROM runs WHERE run = :run",
     "DELETE FROM requests WHERE run = :run",
@@ -263,7 +266,7 @@ class Run:
 
     def drop(self) -> bool:
         """Delete the run with all that it has queued; return whether it was there."""
-        return sum(self._execute(statement).rowcount for statement in _DROP) > 0
+        return sum(self._execute(statement, id=None).rowcount for statement in _DROP) > 0
 
     def drop_letter(self, letter_id: str) -> bool:
         """Delete a dead letter; return whether it was there."""
@@ -319,7 +322,7 @@ class Run:
         if self._execute(_REQUEUE, id=letter_id).rowcount == 0:
             return False
         if self.state is not None and self.state["over_at"] is None:
-            self._queue_letters()
+            self._queue_letters(letter_id)
             self.end()
         return True
 
@@ -349,19 +352,19 @@ class Run:
         self._changes["titles"] += is_title
         return True
 
-    def _queue_letters(self) -> bool:
-        """Queue the dead letters that were requeued; return whether there were any.
+    def _queue_letters(self, letter_id: str | None = None) -> bool:
+        """Queue the dead letters that were requeued, or one of them; return whether there were any.
 
         One that the pass counts as dead is dead no more; any other is a request more.
         """
-        letters = self._execute(_REQUEUED).fetchall()
+        letters = self._execute(_REQUEUED, id=letter_id).fetchall()
         for letter in letters:
             is_title = bool(letter["is_title"])
             body = letter["body"]
             is_queued = self._queue(letter["id"], letter["level"], body, is_title=is_title)
             if is_queued and letter["is_counted"]:
                 self._changes.update({"dead": -1, "requested": -1, "titles": -is_title})
-        self._execute(_DROP_REQUEUED)
+        self._execute(_DROP_REQUEUED, id=letter_id)
         return letters != []
 
     # --- Leasing --------------------------------------------------------------------------------

@@ -607,6 +607,19 @@ async def test_a_letter_that_is_requeued_after_its_pass_waits_for_the_next_one(
     assert (report.requeued, report.dead_letters) == (0, 1)
 
 
+async def test_a_letter_that_waits_for_the_next_pass_joins_none_with_another_one(
+    backend: Backend,
+) -> None:
+    await bury(backend, "a", "b")
+    assert await backend.requeue(RUN, "a")
+    await backend.push(ONE, pushes("c"))  # by a worker that was only slow
+    assert await backend.requeue(RUN, "b")
+    assert ids((await backend.take(ONE, 9)).deliveries) == ["c", "b"]
+    report = await report_of(backend)
+    assert report is not None
+    assert (report.requeued, report.dead_letters) == (1, 0)
+
+
 async def test_a_run_whose_name_was_chosen_is_reopened_for_its_letters_alone(
     backend: Backend,
 ) -> None:
