@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING
 
+from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
@@ -62,11 +63,10 @@ class Command(CrawlCommand):
                 crawler.spidercls.parse_arguments(crawler.settings, opts.spargs)
             except ConfigurationError as error:
                 raise UsageError(str(error), print_help=False) from error
+        crawler.signals.connect(leave_out_modules, signals.engine_started)
         wait_for_stores_on_sigint(crawler)
         self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()
-        # The interpreter then ends without a look at all that was imported, which takes 0.2 s.
-        gc.freeze()
         if self.crawler_process.bootstrap_failed:
             self.exitcode = INCOMPLETE
         elif issubclass(crawler.spidercls, MovieSpider):
@@ -82,6 +82,14 @@ def conclude(crawler: Crawler) -> int:
     if summary is not None:
         summary.write()
     return exit_code(crawler.stats.get_stats())
+
+
+def leave_out_modules() -> None:
+    """Leave what was imported out of each garbage collection.
+
+    To look through it takes 0.2 s at the end of the process alone.
+    """
+    gc.freeze()
 
 
 def wait_for_stores_on_sigint(crawler: Crawler) -> None:
