@@ -28,9 +28,9 @@ _LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
 class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many requests all workers together may send to a site."""
 
-    per_second: Annotated[float, Meta(gt=0)] | None = None
+    per_second: Annotated[float, Meta(ge=1e-6, le=1e6)] | None = None
     """Requests a second; None for no limit."""
-    per_day: Annotated[int, Meta(gt=0)] | None = None
+    per_day: Annotated[int, Meta(ge=1, le=10**9)] | None = None
     """Requests a day (UTC); None for no limit."""
 
 
@@ -97,7 +97,7 @@ def _named_budgets(settings: BaseSettings) -> Mapping[str, dict[str, Any]]:
         try:
             msgspec.convert(numbers, Budget, strict=False)
         except msgspec.ValidationError as error:
-            message = f"SITE_BUDGETS has a wrong budget for {name}: {error}; {_FORM}"
+            message = f"SITE_BUDGETS has {numbers!r} for {name}: {error}; {_FORM}"
             raise ConfigurationError(message) from None
     return named
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
 from moviecrawler.politeness.budgets import UNLIMITED, Budget, site_budget
 from tests.crawling import scrapy
@@ -78,6 +79,35 @@ def test_a_replica_has_what_is_named_for_it_or_for_its_site() -> None:
         assert budget == Budget(per_day=9)
     named = {"www.metacritic.com": {"per_day": 9}}
     assert budget_of("metacritic", named, METACRITIC_URL=REPLICA) == UNLIMITED
+
+
+@pytest.mark.promise(
+    "A wrong argument or setting ends a crawl before its first request, in one sentence."
+)
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ('{"metacritic": {"per_dya": 5}}', "{'per_dya': 5} for metacritic: .* unknown field"),
+        ('{"metacritic": {"per_day": 0}}', "{'per_day': 0} for metacritic: Expected `int` >= 1"),
+        ('{"metacritic": {"per_day": 5.5}}', "got `float`"),
+        ('{"metacritic": {"per_day": "x"}}', "got `str`"),
+        ('{"metacritic": {"per_day": 10000000000}}', "`int` <= 1000000000"),
+        ('{"metacritic": {"per_second": true}}', "got `bool`"),
+        ('{"metacritic": {"per_second": NaN}}', "Expected `float` >"),
+        ('{"metacritic": {"per_second": 1e999}}', "Expected `float` <"),
+        ('{"metacritic": {"per_second": 1e-320}}', "Expected `float` >"),
+        ('{"metacritic": {"per_second": 0}}', "Expected `float` >"),
+        ('{"metacritic": 5}', "5 for metacritic: Expected `object`"),
+        ('["metacritic"]', "is no JSON object"),
+        ("metacritic", "is no JSON object"),
+    ],
+)
+def test_a_budget_that_is_none_is_refused_with_its_value(setting: str, why: str) -> None:
+    settings = Settings()
+    settings.setmodule("moviecrawler.settings")
+    settings.set("SITE_BUDGETS", setting)
+    with pytest.raises(ConfigurationError, match=f"^SITE_BUDGETS .*{why}.*; set it to such as"):
+        site_budget(settings, "imdb")
 
 
 @pytest.mark.promise(
