@@ -6,7 +6,7 @@ the run. Each method of `Backend` is one atomic step, and one suite of tests hol
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -16,6 +16,7 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.serialisation import Envelope
 from moviecrawler.items import Site
 from moviecrawler.politeness.budgets import UNLIMITED, Budget, SiteReply
+from moviecrawler.politeness.ledger import Ledger
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -151,14 +152,6 @@ class Account(msgspec.Struct, kw_only=True):
     def lost(self) -> int:
         """Requests that others have deleted from the queue."""
         return max(0, self.requested - self.ended - self.open)
-
-
-class KeptRobots(msgspec.Struct, frozen=True, kw_only=True):
-    """The robots.txt of a host that a worker has fetched."""
-
-    text: str
-    fetched_at: float
-    """Unix time."""
 
 
 class Opened(msgspec.Struct, kw_only=True):
@@ -314,43 +307,13 @@ def other_arguments(worker: Worker, theirs: str) -> ConfigurationError:
     )
 
 
-class Backend(ABC):
-    """The queues of all runs, and what all workers know of the sites.
+class Backend(Ledger):
+    """The queues of all runs, and what all workers know of the sites and of their proxies.
 
-    Each method is one atomic step and may be called again after an error, as sending twice does no
-    harm. Each raises FrontierError when the step cannot be done now.
+    What a `Ledger` says of its methods holds for all of them.
     """
 
-    # --- The sites ------------------------------------------------------------------------------
-
-    @abstractmethod
-    async def ask(
-        self,
-        site: str,
-        budget: Budget,
-        *,
-        charge: bool = False,
-        refusal: tuple[str, float] | None = None,
-        has_answered: bool = False,
-    ) -> SiteReply:
-        """Tell whether a site may be asked.
-
-        Args:
-            site: The site, or the name of hosts that are none of a site's.
-            budget: What all workers together may ask of it.
-            charge: Whether a request is charged, to the day of its turn.
-            refusal: Why the site has refused us, and for how many seconds to pause. Of several
-                while it is closed, the longest pause counts.
-            has_answered: Whether the site has answered the probe.
-        """
-
-    @abstractmethod
-    async def read_robots(self, host: str) -> KeptRobots | None:
-        """Return the robots.txt of a scheme and host that was fetched last; None without one."""
-
-    @abstractmethod
-    async def keep_robots(self, host: str, text: str) -> None:
-        """Keep the robots.txt of a scheme and host, for 7 days at least."""
+    # --- Proxies --------------------------------------------------------------------------------
 
     @abstractmethod
     async def exchange_bans(
@@ -440,7 +403,3 @@ class Backend(ABC):
 
         Its dead letters stay.
         """
-
-    @abstractmethod
-    async def close(self) -> None:
-        """Release what the backend holds open. It can be used again."""

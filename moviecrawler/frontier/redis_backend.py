@@ -31,7 +31,6 @@ from moviecrawler.frontier.contract import (
     DeadLetter,
     Delivery,
     FrontierReport,
-    KeptRobots,
     Opened,
     Reply,
     RunName,
@@ -52,6 +51,7 @@ from moviecrawler.frontier.keys import (
 )
 from moviecrawler.frontier.scheduler import FrontierScheduler
 from moviecrawler.politeness.budgets import UNLIMITED, SiteReply
+from moviecrawler.politeness.ledger import KeptRobots
 from moviecrawler.redis_client import (
     check_eviction,
     check_server_clock,

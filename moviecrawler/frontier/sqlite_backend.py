@@ -14,7 +14,6 @@ from moviecrawler.frontier.contract import (
     Backend,
     DeadLetter,
     FrontierReport,
-    KeptRobots,
     Opened,
     Reply,
     RunName,
@@ -24,6 +23,7 @@ from moviecrawler.frontier.queue_file import QueueFile
 from moviecrawler.frontier.sqlite_run import LIFETIMES, Run, account_of, expire
 from moviecrawler.frontier.sqlite_sites import SiteRow
 from moviecrawler.frontier.worker_locks import WorkerLocks
+from moviecrawler.politeness.ledger import KeptRobots
 
 if TYPE_CHECKING:
     import sqlite3

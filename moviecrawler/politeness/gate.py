@@ -12,7 +12,7 @@ import math
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from scrapy.exceptions import IgnoreRequest
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from moviecrawler.politeness.budgets import Budget
+    from moviecrawler.politeness.ledger import Ledger
 
 logger = logging.getLogger(__name__)
 
@@ -62,42 +63,6 @@ class Closed(IgnoreRequest):
 
 class Disallowed(IgnoreRequest):
     """robots.txt forbids a request."""
-
-
-class KeptRules(Protocol):
-    """A robots.txt that was kept."""
-
-    @property
-    def text(self) -> str:
-        """What it says."""
-
-    @property
-    def fetched_at(self) -> float:
-        """Unix time."""
-
-
-class Ledger(Protocol):
-    """What all workers know of the sites: the frontier's backend keeps it."""
-
-    async def ask(
-        self,
-        site: str,
-        budget: Budget,
-        *,
-        charge: bool = False,
-        refusal: tuple[str, float] | None = None,
-        has_answered: bool = False,
-    ) -> SiteReply:
-        """Tell whether a site may be asked; charge a request, or note a refusal or an answer."""
-
-    async def read_robots(self, host: str) -> KeptRules | None:
-        """Return the robots.txt of a host that any worker has fetched last."""
-
-    async def keep_robots(self, host: str, text: str) -> None:
-        """Keep the robots.txt of a host."""
-
-    async def close(self) -> None:
-        """Release what it holds open. It can be used again."""
 
 
 class UnreachableError(Exception):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from moviecrawler.politeness.blocks import Refusal
-    from moviecrawler.politeness.gate import Ledger
+    from moviecrawler.politeness.ledger import Ledger
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,9 @@ class PolitenessMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
+        assert crawler.stats is not None  # noqa: S101 - Scrapy sets it before it creates components
         self.crawler = crawler
+        self._stats = crawler.stats
         self.clock: Callable[[], float] = time.time
         self.kept_pages = folder_of(crawler.settings)
         self.has_joined = False
@@ -155,10 +157,8 @@ class PolitenessMiddleware:
         """
         meta = {"dont_obey_robotstxt": True, ROBOTS_OF: site}
         request = Request(f"{base}/robots.txt", priority=1000, meta=meta, callback=NO_CALLBACK)
-        stats = self.crawler.stats
-        assert stats is not None  # noqa: S101 - set before the first request
         assert self.crawler.engine is not None  # noqa: S101 - it sends the requests that come here
-        stats.inc_value("robotstxt/request_count")
+        self._stats.inc_value("robotstxt/request_count")
         try:
             response = await self.crawler.engine.download_async(request)
         except Closed:
@@ -167,7 +167,7 @@ class PolitenessMiddleware:
             raise UnreachableError(
                 f"robots.txt can't be fetched: {describe_error(error)}"
             ) from error
-        stats.inc_value(f"robotstxt/response_status_count/{response.status}")
+        self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
         if response.status >= _SERVER_ERROR:
             raise UnreachableError(f"robots.txt can't be fetched: HTTP status {response.status}")
         return "" if response.status in _CLIENT_ERRORS else read_rules(response.body)
@@ -205,9 +205,7 @@ class PolitenessMiddleware:
             if response.status == _OK and ROBOTS_OF not in request.meta:
                 self.answered(site)
             return response
-        stats = self.crawler.stats
-        assert stats is not None  # noqa: S101 - set before the first request
-        stats.inc_value(f"blocks/{site}/{refusal.kind}")
+        self._stats.inc_value(f"blocks/{site}/{refusal.kind}")
         if refusal.kind == "throttle" and not self.is_unexpected_again(site, response.url):
             await self.keep_page(site, refusal, DIRECT, response)
             return await self._retry(request, refusal)
@@ -271,9 +269,7 @@ class PolitenessMiddleware:
         gate = self.gate_of(site)
         reason = f"{site} refused us ({why})"
         gate.report_refusal(reason, pause)
-        stats = self.crawler.stats
-        assert stats is not None  # noqa: S101 - set before the first request
-        stats.set_value(f"blocks/{site}/stopped", reason)
+        self._stats.set_value(f"blocks/{site}/stopped", reason)
         closed = Closed(reason)
         request.meta[CLOSED_META] = closed
         return closed

@@ -1,0 +1,60 @@
+"""What the workers of all sites know together, as the frontier's backends keep it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from moviecrawler.politeness.budgets import Budget, SiteReply
+
+
+class KeptRobots(msgspec.Struct, frozen=True, kw_only=True):
+    """The robots.txt of a host that a worker has fetched."""
+
+    text: str
+    fetched_at: float
+    """Unix time."""
+
+
+class Ledger(ABC):
+    """What all workers know of the sites.
+
+    Each method is one atomic step and may be called again after an error, as sending twice does no
+    harm. Each raises FrontierError when the step cannot be done now.
+    """
+
+    @abstractmethod
+    async def ask(
+        self,
+        site: str,
+        budget: Budget,
+        *,
+        charge: bool = False,
+        refusal: tuple[str, float] | None = None,
+        has_answered: bool = False,
+    ) -> SiteReply:
+        """Tell whether a site may be asked.
+
+        Args:
+            site: The site, or the name of hosts that are none of a site's.
+            budget: What all workers together may ask of it.
+            charge: Whether a request is charged, to the day of its turn.
+            refusal: Why the site has refused us, and for how many seconds to pause. Of several
+                while it is closed, the longest pause counts.
+            has_answered: Whether the site has answered the probe.
+        """
+
+    @abstractmethod
+    async def read_robots(self, host: str) -> KeptRobots | None:
+        """Return the robots.txt of a scheme and host that was fetched last; None without one."""
+
+    @abstractmethod
+    async def keep_robots(self, host: str, text: str) -> None:
+        """Keep the robots.txt of a scheme and host, for 7 days at least."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Release what it holds open. It can be used again."""
