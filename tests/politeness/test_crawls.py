@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import counts, crawl
+from tests.crawling import change, counts, crawl
 from tests.frontier.workers import WorkersOf
 from tests.services.replica import COLLECTION, EVERYTHING
 from tests.waiting import wait_for
@@ -65,15 +65,28 @@ def test_a_list_of_three_budgets_is_stored_on_the_third_day(
 
 @pytest.mark.promise("Faults that pass, such as a broken connection or a 500, cost no title.")
 @pytest.mark.parametrize("patience", ["1", "60"], ids=["it ends first", "it sees the end"])
+@pytest.mark.parametrize("is_first", [True, False], ids=["it begins", "it joins"])
 def test_a_worker_without_network_leaves_all_titles_to_the_others(
-    workers_of_any: WorkersOf, patience: str
+    workers_of_any: WorkersOf, replica: ReplicaProcess, patience: str, is_first: bool
 ) -> None:
+    """When it joins, the queue has the robots.txt for it, so that it tries pages, too."""
+    change(replica, latency=100)
     ids = list(COLLECTION.ids["metacritic"].values())
-    with workers_of_any("metacritic", f"ids={','.join(ids)}", RETRY_TIMES="1") as workers:
-        workers.start(environment={**WITHOUT_NETWORK, "FRONTIER_PATIENCE": patience})
-        wait_for(lambda: "metacritic can't be reached: " in workers.log, detail=lambda: workers.log)
+    given = {"RETRY_TIMES": "1", "CONCURRENT_REQUESTS": "2"}
+    with workers_of_any("metacritic", f"ids={','.join(ids)}", **given) as workers:
+
+        def start_sick() -> None:
+            workers.start(environment={**WITHOUT_NETWORK, "FRONTIER_PATIENCE": patience})
+            wait_for(lambda: "metacritic can't be reached: " in workers.log)
+
+        if is_first:
+            start_sick()
         workers.start()
-        assert workers.wait() == [1, 0], workers.log
+        if not is_first:
+            wait_for(lambda: counts(replica, "metacritic")["requests"] >= 2)
+            start_sick()
+        codes = workers.wait()
+        assert codes == ([1, 0] if is_first else [0, 1]), workers.log
         assert sorted(str(movie.site_id) for movie in workers.movies) == sorted(ids)
         assert workers.state("failed") == 0
         assert "(site_unreachable)" in workers.log
