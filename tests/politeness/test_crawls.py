@@ -6,7 +6,8 @@ import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts, crawl
-from tests.frontier.workers import WorkersOf
+from tests.frontier.workers import SURE, WorkersOf
+from tests.politeness.test_model import DAY, NOON
 from tests.services.replica import COLLECTION, EVERYTHING
 from tests.waiting import wait_for
 
@@ -23,8 +24,8 @@ class Clock:
     @classmethod
     def from_crawler(cls, crawler):
         def set_clocks():
-            days = int(Path("days").read_text())
-            crawler.spider.backend._clock = lambda: time.time() + days * 86_400
+            ahead = float(Path("now").read_text()) - time.time()
+            crawler.spider.backend._clock = lambda: time.time() + ahead
             politeness_of(crawler).clock = crawler.spider.backend._clock
 
         clock = cls()
@@ -32,7 +33,7 @@ class Clock:
         crawler.signals.connect(clock.set_clocks, signals.spider_opened)
         return clock
 """
-"""An extension that sets the queue's clock ahead by the days in a file."""
+"""An extension that sets the queue's clock to the time in a file."""
 WITHOUT_NETWORK = {"http_proxy": "http://127.0.0.1:1"}
 """The environment of a worker whose requests reach nobody."""
 
@@ -48,7 +49,7 @@ def test_a_list_of_three_budgets_is_stored_on_the_third_day(
     arguments = {"imdb": ["list=top"]}.get(site, EVERYTHING[site])
     ends = []
     for day in range(3):
-        (tmp_path / "days").write_text(str(day))
+        (tmp_path / "now").write_text(str(NOON + day * DAY))
         finished = crawl(
             site,
             *arguments,
@@ -70,9 +71,9 @@ def test_a_worker_without_network_leaves_all_titles_to_the_others(
     workers_of_any: WorkersOf, replica: ReplicaProcess, patience: str, is_first: bool
 ) -> None:
     """When it joins, the queue has the robots.txt for it, so that it tries pages, too."""
-    change(replica, latency=100)
+    change(replica, latency=1000)  # so that there is something left for a worker that joins
     ids = list(COLLECTION.ids["metacritic"].values())
-    given = {"RETRY_TIMES": "1", "CONCURRENT_REQUESTS": "2"}
+    given = {**SURE, "RETRY_TIMES": "1", "CONCURRENT_REQUESTS": "2"}
     with workers_of_any("metacritic", f"ids={','.join(ids)}", **given) as workers:
 
         def start_sick() -> None:
@@ -85,6 +86,7 @@ def test_a_worker_without_network_leaves_all_titles_to_the_others(
         if not is_first:
             wait_for(lambda: counts(replica, "metacritic")["requests"] >= 2)
             start_sick()
+        change(replica, latency=0)
         codes = workers.wait()
         assert codes == ([1, 0] if is_first else [0, 1]), workers.log
         assert sorted(str(movie.site_id) for movie in workers.movies) == sorted(ids)
