@@ -155,8 +155,8 @@ CREATE TABLE clock (
     at REAL NOT NULL
 ) STRICT;
 
--- When the clock was set back, all times are moved back as far, so that nothing waits for long. What
--- a run has done was then done a minute ago at least, before any worker that starts now.
+-- When the clock was set back, all times are moved back as far, so that nothing waits for long.
+-- What a run has done was then done a minute ago at least, before any worker that starts now.
 CREATE TRIGGER clock_set_back AFTER UPDATE ON clock
 WHEN NEW.at < OLD.at
 BEGIN
