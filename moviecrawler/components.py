@@ -159,12 +159,6 @@ _PARTS = (
         order=620,
     ),
     _Part(
-        enabled_by=("DATABASE_URL",),
-        listed_in="EXTENSIONS",
-        path="moviecrawler.extensions.catalogue.CatalogueRecorder",
-        order=0,
-    ),
-    _Part(
         enabled_by=("ALERT_WEBHOOK", "ALERT_URLS"),
         listed_in="EXTENSIONS",
         path="moviecrawler.extensions.alerts.Alerts",

@@ -9,8 +9,8 @@ page without an id raises `ExtractionError`. msgspec's `Meta` sets the bounds of
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Annotated, Literal
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -217,8 +217,81 @@ class Fetch:
     """WARC-Record-ID of the archived page; None where pages are not archived."""
 
 
+Outcome = Literal["ok", "absent", "error", "put off"]
+"""How fetching a title from a site ended. It is `put off` when the network or this program failed,
+which says nothing of the title."""
+
+
 @dataclass(slots=True, kw_only=True)
-class Movie:
+class Fetched:
+    """The outcome of fetching a title."""
+
+    site: Site
+    outcome: Outcome = "ok"
+    at: datetime
+    asked_id: str | None
+    """None: the title of `title_id`, whatever its id is."""
+    got_id: str | None = None
+    """The id that the page itself names."""
+    other_id: str | None = None
+    """The id of another title, whose page came; only of an error."""
+    title_id: int | None = None
+    """The title that was due; None for a page that was fetched for another reason."""
+    released: date | None = None
+    evidence: str | None = None
+    """The source of a candidate id, whose page is compared with the title; None for one that needs
+    no check."""
+    decision: str | None = None
+    """The result of the comparison; None when there was no page."""
+    score: float = 0.0
+    reasons: list[str] = field(default_factory=list)
+    has_more_ids: bool = False
+    """Whether more candidate ids will be tried, so that this outcome is not yet the title's."""
+
+    @property
+    def site_id(self) -> str | None:
+        """The id, as of an item."""
+        return self.asked_id
+
+    @classmethod
+    def of(cls, site: Site, asked_id: str, due: dict[str, Any] | None, at: datetime) -> Fetched:
+        """Return the outcome of a title's request; `due` is as requests have it."""
+        fetched = cls(site=site, at=at, asked_id=asked_id)
+        if due is not None:
+            fetched.title_id = due["title_id"]
+            fetched.evidence = due["evidence"]
+        return fetched
+
+
+@dataclass(slots=True, kw_only=True)
+class CoveredBySeries:
+    """A season that the page of its series lists."""
+
+    site: Site
+    at: datetime
+    asked_id: str
+    released: date | None = None
+    lacks_scores: bool = False
+    """Whether that page lacked a score, so that the season's own page is still needed."""
+
+
+class Noted:
+    """An item with a note for the catalogue, which is not stored with it."""
+
+    __slots__ = ("_note",)
+
+    @property
+    def note(self) -> Fetched | CoveredBySeries | None:
+        """The outcome that it is for its title; None for an item that an earlier crawl fetched."""
+        return getattr(self, "_note", None)
+
+    @note.setter
+    def note(self, note: Fetched | CoveredBySeries | None) -> None:
+        self._note = note
+
+
+@dataclass(slots=True, kw_only=True)
+class Movie(Noted):
     """What one page of one site says of one title. Keyed by (site, site_id)."""
 
     site: Site
@@ -345,7 +418,7 @@ class Movie:
 
 
 @dataclass(slots=True, kw_only=True)
-class Miss:
+class Miss(Noted):
     """A title that was requested and whose page could not be read. Keyed by (site, site_id)."""
 
     site: Site

@@ -181,22 +181,6 @@ class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Seconds that an item waits for its batch to fill; empty means what suits the store."""
 
 
-class CatalogueOptions(
-    Options, frozen=True, kw_only=True, rename=lambda field: f"CATALOGUE_{field.upper()}"
-):
-    """Catalogue.
-
-    A crawl with `lane=due` reads these.
-    """
-
-    batch: Annotated[int, Meta(ge=1, le=100_000)] = 25
-    """Titles that a worker claims at once; it holds twice as many at most."""
-    lease: Annotated[float, Meta(ge=1, le=1e9)] = 7_200.0
-    """Seconds after which the titles of a worker that died are due again."""
-    idle: Seconds = 0.0
-    """Seconds that a worker waits for titles to become due before it ends."""
-
-
 class FrontierOptions(
     Options, frozen=True, kw_only=True, rename=lambda field: f"FRONTIER_{field.upper()}"
 ):
@@ -232,7 +216,7 @@ class FrontierOptions(
     """Seconds that a worker waits for a site that can't be reached, or for what keeps the queue,
     before it ends."""
     idle: Seconds = 0.0
-    """Seconds that a worker waits for more seeds when the run is over."""
+    """Seconds that a worker waits for more seeds, or titles that are due, when the run is over."""
     max_pages: Annotated[int, Meta(ge=0)] = 0
     """Requests after which a worker ends, to be started anew; 0 means no limit."""
     start_urls_key: Annotated[str, _KEY] = msgspec.field(
@@ -292,7 +276,6 @@ SETTINGS: tuple[type[Options], ...] = (
     SiteOptions,
     RequestOptions,
     StoreOptions,
-    CatalogueOptions,
     FrontierOptions,
     ProxyOptions,
     WatchOptions,
@@ -313,8 +296,6 @@ JOB_SETTINGS = (
     "FRESHNESS_MARGIN",
     "STORE_UNREACHABLE",
     "STORE_BATCH_SECONDS",
-    "CATALOGUE_LEASE",
-    "CATALOGUE_IDLE",
     "FRONTIER_RUN",
     "FRONTIER_DUPEFILTER",
     "FRONTIER_LEASE",

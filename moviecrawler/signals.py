@@ -54,6 +54,18 @@ list_missed = object()
 """Sent when a list page could not be read. Keyword arguments: `url`; `reason` (str); `refused`,
 whether the page is to be requested once more when the site answers again."""
 
+title_failed = object()
+"""Sent when a title counts as failed although no Miss says so: a store or the checks refused its
+item, which is known before `item_completed`; or its request becomes a dead letter.
+
+Keyword arguments: `note` (Fetched, what is known of the title) and `request` (or None). Handlers
+must not block.
+"""
+
+news_queued = object()
+"""Sent once the Postgres store has got what is no item of a page, but is for the catalogue. Keyword
+arguments: `item` (Fetched or Listed) and `request` (whose lease waits for it, or None)."""
+
 nothing_queued = object()
 """Sent every few seconds while a worker is handed no more requests: what it holds waits for its
 stores. Keyword argument: `is_all_fetched` (bool), whether it has no request in progress either."""

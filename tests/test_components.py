@@ -46,7 +46,7 @@ def listed(settings: BaseSettings) -> set[str]:
     ("given", "added"),
     [
         ({}, set()),
-        ({"DATABASE_URL": "postgresql://db/movies"}, {"PostgresPipeline", "CatalogueRecorder"}),
+        ({"DATABASE_URL": "postgresql://db/movies"}, {"PostgresPipeline"}),
         ({"MONGO_URL": "mongodb://db/movies"}, {"MongoPipeline"}),
         ({"S3_BUCKET": "lamps"}, {"S3Pipeline", "ArchivePipeline", "ArchiveMiddleware"}),
         ({"PROXY_ORDER": "datacenter"}, {"ProxyMiddleware"}),

@@ -60,8 +60,6 @@ WRONG: dict[str, list[object]] = {
     "STORE_UNREACHABLE": ["ignore"],
     "STORE_BATCH_SECONDS": ["0", "nan"],
     "FRESHNESS_MARGIN": ["-1", "1e300"],
-    "CATALOGUE_BATCH": ["0"],
-    "CATALOGUE_LEASE": ["soon"],
     "CONTACT": ["me@example.com\r\nX-Evil: 1", "mé@example.com"],
     "FRONTIER_DELIVERIES": ["1"],
     "FRONTIER_DUPEFILTER": ["cuckoo"],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-from moviecrawler.catalogue.claims import CLAIM, claim_values
+from moviecrawler.catalogue.due import DUE, due_values
 from moviecrawler.catalogue.sql import read_sql
 
 if TYPE_CHECKING:
@@ -50,12 +50,11 @@ class SiteFigures:
     error: int = 0
     blocked: int = 0
     due: int = 0
-    """Titles that may be claimed now."""
+    """Titles that may be fetched now; some of them may be queued."""
     overdue: int = 0
     """Titles that were fetched, or are absent, and are due again."""
     boosted: int = 0
     """Boosted titles, which go first when they are due; series that run are among them."""
-    claimed: int = 0
     read_today: int = 0
     """Today is the UTC day, here and below."""
     failed_today: int = 0
@@ -111,11 +110,10 @@ def figures(store: Transactions, now: datetime, timeout_seconds: float = 600) ->
 
 
 def due(database: Database, site: Site, size: int, now: datetime) -> list[Any]:
-    """Return the titles that would be claimed next, as rows of `_DUE`, without claiming them."""
+    """Return the titles that are due next, as rows of `_DUE`."""
     with database.transaction() as cursor:
-        cursor.execute(CLAIM, claim_values(site, size, "", now, timedelta()))
+        cursor.execute(DUE, due_values(site, size, (), now))
         chosen = cursor.fetchall()
-        cursor.connection.rollback()
         cursor.execute(
             _DUE, ([row.title_id for row in chosen], [row.queue for row in chosen], site)
         )

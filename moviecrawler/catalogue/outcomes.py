@@ -1,20 +1,19 @@
-"""Records the outcomes of fetched titles: when each is due again, and which pages are theirs."""
+"""Writes the outcomes of fetched titles: when each is due again, and which pages are theirs."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import date, timedelta
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.database.connection import as_json, storable
 from moviecrawler.database.titles import match_again
+from moviecrawler.items import CoveredBySeries, Fetched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from moviecrawler.catalogue.rows import Outcome
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
     from moviecrawler.matching.comparing import Decision
@@ -24,8 +23,7 @@ _FETCHED = read_sql("fetched.sql")
 _COVERED_BY_SERIES = read_sql("covered_by_series.sql")
 _REJECT_ID = (
     "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL,"
-    " state = 'never', failures = 0, next_due = %s,"
-    " claimed_by = NULL, claimed_until = NULL, claims = 0"
+    " state = 'never', failures = 0, next_due = %s"
     " WHERE title_id = %s AND site = %s"
     " AND (site_id IS NULL OR site_id IN (%s, %s) AND NOT id_verified)"
 )
@@ -47,100 +45,26 @@ LISTED_SOURCES: tuple[IdSource, ...] = ("list", "sitemap")
 """Sources of candidate ids, the weakest first."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Fetched:
-    """The outcome of fetching a title whose id is sure."""
+def write_outcomes(cursor: Any, outcomes: Sequence[Fetched | CoveredBySeries]) -> None:
+    """Write when titles are due again, in a transaction under `lock_titles`.
 
-    site: Site
-    outcome: Outcome
-    at: datetime
-    asked_id: str | None
-    """None: the claimed title, whatever its id is."""
-    got_id: str | None = None
-    """The id that the page itself names."""
-    other_id: str | None = None
-    """The id of another title, whose page came; only of an error."""
-    title_id: int | None = None
-    """The claimed title; None for a page that was fetched without a claim."""
-    released: date | None = None
-
-
-@dataclass(slots=True, kw_only=True)
-class Judged(Fetched):
-    """The outcome of fetching a candidate id, whose page was compared with the claimed title."""
-
-    evidence: IdSource | None
-    """The source of the id."""
-    decision: Decision | None = None
-    """The result of the comparison; None when there was no page."""
-    score: float = 0.0
-    reasons: list[str] = field(default_factory=list)
-    has_more_ids: bool = False
-    """Whether more candidate ids will be tried, so that this outcome is not yet the title's."""
-
-
-@dataclass(slots=True, kw_only=True)
-class CoveredBySeries:
-    """A season that the page of its series lists."""
-
-    site: Site
-    at: datetime
-    asked_id: str
-    released: date | None = None
-    lacks_scores: bool = False
-    """Whether that page lacked a score, so that the season's own page is still needed."""
-    title_id: None = None
-
-
-AnyOutcome = Fetched | CoveredBySeries
-
-
-def release_of(release_date: str | None, year: int | None) -> date | None:
-    """Return a title's day of release, or the last day of its month or year.
-
-    None when nothing is known. `release_date` is as in `Movie`. The last day is safe: the title is
-    never taken for older than it is.
-
-    >>> release_of("2026-02", 2026), release_of(None, 1999)
-    (datetime.date(2026, 2, 28), datetime.date(1999, 12, 31))
+    Those of unknown titles are ignored.
     """
-    if release_date is not None:
-        at, month, *day = map(int, release_date.split("-"))
-        return (
-            date(at, month, *day)
-            if day
-            else date(at + month // 12, month % 12 + 1, 1) - timedelta(days=1)
-        )
-    return None if year is None else date(year, 12, 31)
-
-
-def record(database: Database, outcomes: Sequence[AnyOutcome]) -> None:
-    """Write outcomes in one transaction; ignore those of unknown titles.
-
-    Raises TransientStoreError, and psycopg2's errors for what the database refuses.
-    """
-    with database.transaction() as cursor:
-        cursor.execute("SELECT lock_titles()")
-        ends: list[Fetched | None] = []
-        for outcome in outcomes:
-            if isinstance(outcome, Fetched) and outcome.other_id and outcome.title_id:
-                _review_page(cursor, outcome)
-            if isinstance(outcome, Judged):
-                ends.append(_end_of_judged(cursor, outcome))
-            elif isinstance(outcome, Fetched):
-                ends.append(outcome)
-        write_ends(cursor, [end for end in ends if end is not None])
-        covered = [asdict(season) for season in outcomes if isinstance(season, CoveredBySeries)]
+    ends: list[Fetched] = []
+    for outcome in outcomes:
+        if isinstance(outcome, CoveredBySeries):
+            continue
+        if outcome.other_id and outcome.title_id:
+            _review_page(cursor, outcome)
+        end = outcome if outcome.evidence is None else _end_of_judged(cursor, outcome)
+        if end is not None:
+            ends.append(end)
+    if ends:
+        rows = [{"n": n, **asdict(end)} for n, end in enumerate(ends)]
+        cursor.execute(_FETCHED, {"outcomes": _as_json(rows)})
+    covered = [asdict(season) for season in outcomes if isinstance(season, CoveredBySeries)]
+    if covered:
         cursor.execute(_COVERED_BY_SERIES, {"outcomes": _as_json(covered)})
-
-
-def write_ends(cursor: Any, ends: Sequence[Fetched]) -> None:
-    """Write when titles are due again, and end their claims."""
-    rows = [
-        {"n": n, **{field.name: getattr(end, field.name) for field in fields(Fetched)}}
-        for n, end in enumerate(ends)
-    ]
-    cursor.execute(_FETCHED, {"outcomes": _as_json(rows)})
 
 
 def _as_json(rows: Sequence[dict[str, Any]]) -> str:
@@ -153,7 +77,7 @@ def _as_json(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _review_page(cursor: Any, outcome: Fetched) -> None:
-    """Put a claimed title's id under review, as another title's page came for it."""
+    """Put a title's id under review, as another title's page came for it."""
     cursor.execute("SELECT FROM titles WHERE title_id = %s", (outcome.title_id,))
     if not cursor.rowcount:
         return  # the title was merged into another one
@@ -163,7 +87,7 @@ def _review_page(cursor: Any, outcome: Fetched) -> None:
     cursor.execute(_STORE_DECISION, values)
 
 
-def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
+def _end_of_judged(cursor: Any, outcome: Fetched) -> Fetched | None:
     """Store the decision on a page, and reject an id that is not the title's.
 
     Return the title's outcome, if there is one.
@@ -181,7 +105,7 @@ def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
     reasons = [storable(reason) for reason in outcome.reasons]
     if decision == "accepted":
         decision, reasons = _accept(cursor, outcome, page, reasons)
-    verdicts: dict[str, tuple[Decision, list[str]]] = {}
+    verdicts: dict[str, tuple[str, list[str]]] = {}
     if decision is not None:
         verdicts[asked] = "refused", [f"but it leads to {page}"]
         verdicts[page] = decision, reasons
@@ -206,7 +130,7 @@ def _end_of_judged(cursor: Any, outcome: Judged) -> Fetched | None:
 
 
 def _accept(
-    cursor: Any, outcome: Judged, site_id: str, reasons: list[str]
+    cursor: Any, outcome: Fetched, site_id: str, reasons: list[str]
 ) -> tuple[Decision, list[str]]:
     """Make an accepted page the title's.
 
@@ -231,7 +155,7 @@ def _link(
     title_id: int | None,
     site: Site,
     site_id: str,
-    source: IdSource | None,
+    source: str | None,
     score: float,
 ) -> None:
     """Give an id, and the record that is stored under it, to a title."""

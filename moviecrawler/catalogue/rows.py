@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+# Msgspec resolves annotations when it decodes what requests and spool files hold.
 from dataclasses import dataclass, field
+from datetime import datetime  # noqa: TC003
 from typing import Literal, NamedTuple
 
-# Msgspec resolves annotations when it decodes what requests carry.
 from moviecrawler.items import Site, TitleKind  # noqa: TC001
 from moviecrawler.matching.facts import IdSource  # noqa: TC001
 
 State = Literal["never", "ok", "absent", "error", "blocked"]
-"""The last outcome of a title on a site; `never` while there was none."""
-
-Outcome = Literal["ok", "absent", "error", "blocked"]
-"""How fetching a title from a site ended."""
+"""The last outcome of a title on a site; `never` while there was none. `blocked` is of earlier
+versions."""
 
 PopularitySource = Literal["votes", "tmdb", "given"]
 """Where a popularity comes from: IMDb's votes, TMDB, or a person. A later one in this list replaces
 an earlier one."""
+
 
 LARGEST_ID = 2**31 - 1
 """The largest integer in the catalogue's tables."""
@@ -64,6 +64,19 @@ class ListedTitle(NamedTuple):
 
     site_id: str
     year: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Listed:
+    """What a list page names."""
+
+    site: Site
+    titles: list[ListedTitle]
+    source: IdSource
+    trending: bool
+    """Whether it is a list of popular titles."""
+    at: datetime
+    site_id: None = None
 
 
 SITEMAP = "sitemap"

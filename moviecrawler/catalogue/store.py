@@ -1,6 +1,6 @@
-"""The catalogue in Postgres: listed titles, boosts, and pauses of sites that refused us.
+"""The catalogue in Postgres: listed titles and boosts.
 
-`claims.py` and `outcomes.py` have the rest.
+`due.py` and `outcomes.py` have the rest.
 
 Every function blocks on the database: call it in a thread, and use a `Database` in one thread at a
 time. Every function raises TransientStoreError when the database can't be used now.
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.catalogue.rows import ListedTitle
+    from moviecrawler.catalogue.rows import Listed
     from moviecrawler.items import Site
-    from moviecrawler.matching.facts import IdSource
 
 _RECORD_LISTED = read_sql("record_listed.sql")
 _TRENDING = (
@@ -83,37 +82,29 @@ def boost_named(
     return [title for title in titles if title not in known]
 
 
-def record_listed(
-    database: Database,
-    site: Site,
-    listed: Iterable[ListedTitle],
-    source: IdSource,
-    *,
-    trending: bool,
-    now: datetime,
-) -> None:
-    """Store the ids that a list page names as candidates.
+def write_listed(cursor: Any, listed: Listed) -> None:
+    """Store the ids that a list page names as candidates, in a transaction under `lock_titles`.
 
     The titles of a list of popular ones are boosted. Which titles the ids belong to is decided when
     these are searched. A season or an episode counts as its series.
     """
+    site = listed.site
     years: dict[str, int | None] = {}
-    for each in listed:
+    for each in listed.titles:
         part = part_of_series(site, each.site_id)
         years[storable(each.site_id if part is None else part.series_id)] = (
             each.year if part is None else None
         )
-    with database.transaction() as cursor:
-        if trending:
-            cursor.execute("SELECT lock_titles()")
-            cursor.execute(
-                _TRENDING, {"site": site, "ids": list(years), "count": len(years) + 1.0, "now": now}
-            )
-        if site != ID_SITE:
-            rows = [
-                {"site_id": site_id, "key": slug_key(site, site_id), "year": year}
-                for site_id, year in years.items()
-            ]
-            cursor.execute(_RECORD_LISTED, {"site": site, "rows": as_json(rows), "source": source})
-        if source == "sitemap":
-            cursor.execute(_READ, (f"{site} sitemap", now))
+    if listed.trending:
+        count = len(years) + 1.0
+        values = {"site": site, "ids": list(years), "count": count, "now": listed.at}
+        cursor.execute(_TRENDING, values)
+    if site != ID_SITE:
+        rows = [
+            {"site_id": site_id, "key": slug_key(site, site_id), "year": year}
+            for site_id, year in years.items()
+        ]
+        found = {"site": site, "rows": as_json(rows), "source": listed.source}
+        cursor.execute(_RECORD_LISTED, found)
+    if listed.source == "sitemap":
+        cursor.execute(_READ, (f"{site} sitemap", listed.at))

@@ -247,13 +247,10 @@ def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     if opts.json:
         print_json(sites, indent=2)
         return
-    columns = (
-        "known unfound unread ok absent error blocked due claimed overdue boosted to_review oldest"
-    )
+    columns = "known unfound unread ok absent error blocked due overdue boosted to_review oldest"
     names = {name: name.replace("_", " ") for name in columns.split()} | {
         "unfound": "id not known",
         "unread": "never fetched",
-        "claimed": "being fetched",
         "budget_a_day": "pages a day allowed",
         "pages_a_day": "pages a day needed",
         "caught_up_by": "nothing overdue by",

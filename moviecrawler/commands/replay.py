@@ -24,6 +24,7 @@ from moviecrawler.commands.base import SITE, BaseCommand, option
 from moviecrawler.commands.crawl import conclude, wait_for_stores_on_sigint
 from moviecrawler.components import leave_out, list_components, set_up
 from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
+from moviecrawler.items import Noted
 from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.options import check_settings
 from moviecrawler.politeness.meta import CLOSED_META, POOL_META
@@ -55,7 +56,6 @@ _STORES = ("DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_U
 """The settings that say where items are stored."""
 _OF_SITES = (
     "moviecrawler.extensions.alerts.Alerts",
-    "moviecrawler.extensions.catalogue.CatalogueRecorder",
     "moviecrawler.extensions.coverage.CoverageWatch",
     "moviecrawler.extensions.metrics.Metrics",
 )
@@ -329,4 +329,8 @@ class ReplaySpider(Spider):
             # As Scrapy passes it to an errback.
             failure.request = request  # type: ignore[attr-defined]
             results = reader.title_failed(failure)
-        yield from (result for result in results if not isinstance(result, Request))
+        for result in results:
+            if isinstance(result, Noted):
+                result.note = None  # the catalogue is not told of what was fetched long ago
+            if not isinstance(result, Request):
+                yield result

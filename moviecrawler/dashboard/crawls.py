@@ -161,7 +161,7 @@ def _pairs(what: str, text: str) -> dict[str, str]:
 def name_of_run(job: Job, settings: BaseSettings) -> RunName | None:
     """Return the name of a job's run, as its spider makes it; None when it has none."""
     site = next((site for site in SITES if site == job.spider), None)
-    if site is None or "lane" in job.arguments:
+    if site is None:
         return None
     if given := job.settings.get("FRONTIER_RUN"):
         return RunName(site, given)

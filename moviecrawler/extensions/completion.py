@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
-from moviecrawler.items import Miss, Movie, RawPage
+from moviecrawler.catalogue.rows import Listed
+from moviecrawler.items import Fetched, Miss, Movie, RawPage
 from moviecrawler.signals import (
     item_completed,
     item_outcomes,
     item_passed,
+    news_queued,
     page_archived,
     store_opened,
+    title_failed,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +52,8 @@ class ItemCompletion:
 
     An item has passed once it is through the pipelines, and is completed once each of its stores
     has an outcome, too. Movies and misses go to every store that has opened, raw pages to the
-    archive, anything else to none. Items are known by their id(), as two may be equal.
+    archive, news for the catalogue to Postgres, anything else to none. Items are known by their
+    id(), as two may be equal.
     """
 
     def __init__(self, manager: SignalManager) -> None:
@@ -63,7 +67,8 @@ class ItemCompletion:
         manager.connect(self._item_outcomes, item_outcomes)
         manager.connect(self._item_scraped, signals.item_scraped)
         manager.connect(self._item_scraped, page_archived)
-        manager.connect(self._item_dropped, signals.item_dropped)
+        manager.connect(self._item_passed, news_queued)
+        manager.connect(self._item_refused, signals.item_dropped)
         manager.connect(self._item_dropped, signals.item_error)
 
     @classmethod
@@ -75,9 +80,12 @@ class ItemCompletion:
         self._stores.add(store)
 
     def _item_scraped(self, item: Any, response: Response | Failure | None) -> None:
+        self._item_passed(item, getattr(response, "request", None))
+
+    def _item_passed(self, item: Any, request: Request | None) -> None:
         entry = self._items.setdefault(id(item), _Followed(item))
         entry.passed = True
-        entry.request = getattr(response, "request", None)
+        entry.request = request
         # Scrapy makes a task for each receiver of item_scraped. Receivers of item_passed are called
         # at once, before item_completed.
         self._manager.send_catch_log(item_passed, item=item, request=entry.request)
@@ -93,6 +101,15 @@ class ItemCompletion:
             entry.outcomes[store] = outcome
             self._check(entry)
 
+    def _item_refused(self, item: Any, response: Response | Failure | None) -> None:
+        self._item_dropped(item)
+        self._tell_refused(item, getattr(response, "request", None))
+
+    def _tell_refused(self, item: Any, request: Request | None) -> None:
+        """Tell that a title's item is not in every store; one of a list's row is no title's."""
+        if isinstance(note := getattr(item, "note", None), Fetched):
+            self._manager.send_catch_log(title_failed, note=note, request=request)
+
     def _item_dropped(self, item: Any) -> None:
         self._items.pop(id(item), None)
         self._dropped[id(item)] = item
@@ -103,10 +120,14 @@ class ItemCompletion:
         stores = self._stores if isinstance(entry.item, Movie | Miss) else set()
         if isinstance(entry.item, RawPage):
             stores = {"archive"}
+        elif isinstance(entry.item, Fetched | Listed):
+            stores = {"postgres"}
         if not entry.passed or not entry.outcomes.keys() >= stores:
             return
         del self._items[id(entry.item)]
         outcomes = frozenset(entry.outcomes.values())
+        if "rejected" in outcomes:
+            self._tell_refused(entry.item, entry.request)
         self._manager.send_catch_log(
             item_completed, item=entry.item, request=entry.request, outcomes=outcomes
         )

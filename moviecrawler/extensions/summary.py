@@ -48,9 +48,7 @@ _TIMEOUT_SECONDS = 15.0
 _STATEMENT_SECONDS = 10
 _DUE = """
 SELECT
-    count(*) FILTER (
-        WHERE next_due <= now() AND (claimed_until IS NULL OR claimed_until <= now())
-    ) AS due,
+    count(*) FILTER (WHERE next_due <= now()) AS due,
     min(next_due) FILTER (WHERE next_due > now()) AS following,
     count(*) FILTER (
         WHERE last_success IS NOT NULL AND state <> 'absent' AND next_due <= now()
@@ -218,7 +216,7 @@ def _next(stats: dict[str, Any], is_once: bool, is_due: bool) -> str:
     Args:
         stats: The crawl's stats at its end.
         is_once: Whether FRONTIER_RUN names the run, so that nothing passes over it again.
-        is_due: Whether the catalogue named the titles, so that it has what is left.
+        is_due: Whether the catalogue named the titles, so that it has what failed.
     """
     account = account_of(stats)
     cause = stats.get("crawl/cause")
@@ -228,9 +226,7 @@ def _next(stats: dict[str, Any], is_once: bool, is_due: bool) -> str:
         if stats["finish_reason"] != "frontier_refused":  # its cause says what to change
             parts.append("the same command begins again")
         return "; ".join(parts)
-    if account.open and is_due:
-        parts.append(f"{account.open:,} requests are given back, and the same command claims them")
-    elif account.open:
+    if account.open:
         parts.append(
             f"{account.open:,} requests wait in the queue, and the same command goes on with them"
         )

@@ -61,7 +61,7 @@ def exit_code(stats: Mapping[str, Any]) -> ExitCode:
     reason = stats.get("finish_reason", "")
     if has_lost or account is None:
         return INCOMPLETE
-    if account.open or reason == "budget_spent":  # of what is due, the catalogue has the rest
+    if account.open:
         return UNFINISHED if is_orderly(reason) else INCOMPLETE
     if not is_orderly(reason) and reason != "finished":
         return INCOMPLETE

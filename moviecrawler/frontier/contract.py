@@ -32,7 +32,9 @@ TITLES = 2
 SEED = "seed-"
 """The prefix of the ids of seeds. Their bodies are what was pushed; all others are JSON."""
 ARGUMENTS = "arguments-"
-"""The prefix of the id of the request that stands for the run's arguments. It has no body."""
+"""The prefix of the id of the request that stands for the run's arguments. It has no body. Its
+worker may hold it as long as the run lasts: so it becomes no dead letter, however many workers die,
+and keeps none of the requests that are handed out alone from its worker."""
 
 How = Literal["done", "back", "last", "dead"]
 """How a lease ends. `done`: what came of the request is durable. `back`: it is queued again at the
@@ -57,6 +59,9 @@ PROBE_SECONDS = 60.0
 SPACING_FACTOR = 1.05
 """The gap between two requests is longer by this factor than the budget asks for, as late requests
 would crowd the next ones."""
+DIED_SECONDS = 600.0
+"""Seconds for which a title that became a dead letter is not queued again in any case, as the
+catalogue may not be told yet."""
 DELIVERIES_ALONE = 2
 """After so many deliveries a request may have killed its workers: it is handed out alone."""
 
@@ -102,7 +107,7 @@ class Push(msgspec.Struct, frozen=True, array_like=True):
     title: str = ""
     """The id of the title, which counts for the run's limit; empty for lists and the like."""
     is_repeatable: bool = False
-    """Whether it is queued although the pass has seen it."""
+    """Whether it is queued whenever it is not open: the pass does not remember it."""
 
 
 class End(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -161,6 +166,15 @@ class Opened(msgspec.Struct, kw_only=True):
     """Unix time at which the joined run was over; None when there is something to do."""
     remarks: list[str] = []
     """Sentences that the log should have: what was taken over, moved aside, lost or expired."""
+
+
+class RequestIds(NamedTuple):
+    """The ids of a run's requests at one moment."""
+
+    open: set[str]
+    """Of those that are queued or leased."""
+    died: set[str]
+    """Of those that became dead letters in the last DIED_SECONDS."""
 
 
 class Reply(msgspec.Struct, kw_only=True):
@@ -307,11 +321,23 @@ def other_arguments(worker: Worker, theirs: str) -> ConfigurationError:
     )
 
 
+def holds_none(ids: Collection[str]) -> bool:
+    """Return whether there is no request among these, but perhaps the arguments."""
+    return all(id_.startswith(ARGUMENTS) for id_ in ids)
+
+
 class Backend(Ledger):
     """The queues of all runs, and what all workers know of the sites and of their proxies.
 
     What a `Ledger` says of its methods holds for all of them.
     """
+
+    @abstractmethod
+    async def place(self, site: str) -> str:
+        """Return where the queues of a site are, in words without a secret.
+
+        It is the same for all processes that share them, and for no others.
+        """
 
     # --- Proxies --------------------------------------------------------------------------------
 
@@ -351,6 +377,10 @@ class Backend(Ledger):
 
         Raises FrontierFullError.
         """
+
+    @abstractmethod
+    async def ids(self, run: RunName) -> RequestIds:
+        """Return the ids of a run's requests."""
 
     @abstractmethod
     async def take(self, worker: Worker, want: int = 0, renew: Collection[str] = ()) -> Reply:

@@ -62,6 +62,9 @@ class SiteKeys:
         """ZSET: name of a run → when it was last used (ms). A name is forgotten after 60 days."""
         self.left = f"{self.prefix}left"
         """HASH: name of a run → how many requests were open when it was last used."""
+        self.place = f"{self.prefix}place"
+        """STRING: how this Redis is called where it must not be taken for another. It never
+        expires."""
         self.budget = f"{self.prefix}budget"
         """HASH: `next`, when the next request may be sent, and `at`, when the last one was charged
         (ms); `day`, and how many requests it has `used`. It expires in 2 days."""

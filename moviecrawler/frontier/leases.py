@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
+from moviecrawler.clock import utc_now
 from moviecrawler.frontier.contract import End
-from moviecrawler.items import Miss, Movie, RawPage
+from moviecrawler.items import Fetched, Miss, Movie, RawPage
 from moviecrawler.politeness.meta import CLOSED_META
-from moviecrawler.signals import item_completed, item_passed, list_missed
+from moviecrawler.signals import item_completed, item_passed, list_missed, title_failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +81,7 @@ class LeaseTracker:
 
     def connect(self, manager: SignalManager) -> None:
         """Connect to the signals that tell what happens to items."""
+        self._manager = manager
         manager.connect(self._item_passed, item_passed)
         manager.connect(self._item_dropped, signals.item_dropped)
         manager.connect(self._item_completed, item_completed)
@@ -118,6 +120,12 @@ class LeaseTracker:
             elif lease.how == "done" and lease.awaits_item:
                 lease.how = "dead"
                 lease.reason = "it ended without an item"
+            if lease.how == "dead" and lease.is_title:
+                known = request.cb_kwargs
+                note = Fetched.of(
+                    request.meta["site"], known["site_id"], known.get("due"), utc_now()
+                )
+                self._manager.send_catch_log(title_failed, note=note, request=request)
             self._check(lease)
 
     def end(self, lease: Lease) -> None:

@@ -46,8 +46,8 @@ for _, push in ipairs(given.pushes) do
     local level, id, body, title, is_repeatable = unpack(push)
     if not is_beyond_limit(title) then
         local is_open = redis.call('HEXISTS', requests_key, id) == 1
-        local was_seen = is_seen(id)
-        if is_open or (was_seen and not is_repeatable) then
+        local was_seen = not is_repeatable and is_seen(id)
+        if is_open or was_seen then
             dropped = dropped + 1
         else
             queued = queued + 1

@@ -8,6 +8,7 @@ and the flush by whoever ends first.
 from __future__ import annotations
 
 import time
+import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from moviecrawler.errors import FrontierError, FrontierFullError
 from moviecrawler.frontier.contract import (
     DAY_SECONDS,
     DAYS_UNUSED,
+    DIED_SECONDS,
     MAX_RUNS,
     OUTCOMES,
     RUN_SITES,
@@ -33,10 +35,12 @@ from moviecrawler.frontier.contract import (
     FrontierReport,
     Opened,
     Reply,
+    RequestIds,
     RunName,
     RunReport,
     SiteState,
     expired_remark,
+    holds_none,
     loss_remark,
     other_arguments,
 )
@@ -129,6 +133,10 @@ class _LetterHead(msgspec.Struct):
     at: float
 
 
+def _head(letter: bytes) -> _LetterHead:
+    return msgspec.json.decode(letter.partition(b"\n")[0], type=_LetterHead)
+
+
 @dataclass
 class RedisBackend(Backend):
     """The queues of all runs in one Redis."""
@@ -152,6 +160,18 @@ class RedisBackend(Backend):
         """
         form = settings.get("REDIS_START_URLS_KEY") or defaults.START_URLS_KEY
         return cls(connect(settings["REDIS_URL"], **settings.getdict("REDIS_PARAMS")), form)
+
+    async def place(self, site: str) -> str:
+        """Return the address of Redis, as the first process had it, with a random number."""
+        at = self.client.connection_pool.connection_kwargs
+        address = at.get("path") or f"{at.get('host')}:{at.get('port')}"
+        key = SiteKeys(site).place
+        with _as_frontier_errors():
+            pipe = self.client.pipeline(transaction=False)
+            pipe.setnx(key, f"Redis at {address} ({uuid.uuid4().hex[:8]})")
+            pipe.get(key)
+            _, place = await pipe.execute()
+        return str(place.decode())
 
     def keys_of(self, run: RunName) -> RunKeys:
         """Return the keys of a run."""
@@ -271,6 +291,22 @@ class RedisBackend(Backend):
             )
         )
 
+    async def ids(self, run: RunName) -> RequestIds:
+        """Read the HASHes of requests and dead letters, and the ZSET of leases."""
+        keys = self.keys_of(run)
+        with _as_frontier_errors():
+            pipe = self.client.pipeline(transaction=True)
+            pipe.time()
+            pipe.hkeys(keys.requests)
+            pipe.zrange(keys.leases, 0, -1)
+            pipe.hgetall(keys.dead)
+            (now, _), requests, leases, dead = await pipe.execute()
+        oldest = (now - DIED_SECONDS) * 1000
+        return RequestIds(
+            open={id_.decode() for id_ in (*requests, *leases)},
+            died={id_.decode() for id_, letter in dead.items() if _head(letter).at >= oldest},
+        )
+
     async def take(self, worker: Worker, want: int = 0, renew: Collection[str] = ()) -> Reply:
         """Run `take.lua`."""
         encoded, deliveries, dead = await self._run_step(
@@ -279,6 +315,7 @@ class RedisBackend(Backend):
             worker=worker.name,
             want=want,
             renew=list(renew),
+            is_idle=holds_none(renew),
             lease=round(worker.lease_seconds * 1000),
             deliveries=worker.deliveries,
             **_terms(worker.budget),
@@ -391,8 +428,8 @@ class RedisBackend(Backend):
         with _as_frontier_errors():
             for run in await self._runs(site, name):
                 async for letter_id, letter in self.client.hscan_iter(self.keys_of(run).dead):
-                    encoded, _, value = letter.partition(b"\n")
-                    head = msgspec.json.decode(encoded, type=_LetterHead)
+                    head = _head(letter)
+                    _, _, value = letter.partition(b"\n")
                     body = value.partition(b"\n")[2].decode(errors="backslashreplace")
                     yield DeadLetter(
                         run=run,

@@ -22,8 +22,15 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro
 
-from moviecrawler.clock import process_age, utc_text
-from moviecrawler.errors import ClockError, ConfigurationError, FrontierError, FrontierFullError
+from moviecrawler.basics.outages import Outages
+from moviecrawler.clock import process_age, utc_now, utc_text
+from moviecrawler.errors import (
+    ClockError,
+    ConfigurationError,
+    FrontierError,
+    FrontierFullError,
+    TransientStoreError,
+)
 from moviecrawler.frontier.contract import (
     ARGUMENTS,
     BOOSTED,
@@ -35,17 +42,25 @@ from moviecrawler.frontier.contract import (
     TITLES,
     End,
     Push,
-    RunName,
     Worker,
+    holds_none,
 )
 from moviecrawler.frontier.leases import META, LeaseTracker
 from moviecrawler.frontier.outbox import Outbox
 from moviecrawler.frontier.runs import run_name
-from moviecrawler.frontier.serialisation import SerialisationError, decode, encode, request_id
+from moviecrawler.frontier.serialisation import (
+    DUE,
+    SerialisationError,
+    decode,
+    due_title_of,
+    encode,
+    request_id,
+)
+from moviecrawler.items import Fetched
 from moviecrawler.options import FrontierOptions
 from moviecrawler.politeness.middleware import politeness_of
 from moviecrawler.scrapy_internals import EngineSlot, end_crawl, is_closing
-from moviecrawler.signals import nothing_queued
+from moviecrawler.signals import nothing_queued, title_failed
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -86,8 +101,8 @@ _CLOSE_SECONDS = 3.0
 """Seconds that it gives to its last step."""
 _MAX_PENDING_PUSHES = 1000
 """Requests on their way to the queue, above which queueing the arguments waits."""
-_OF_ONE_WORKER = "due-"
-"""The beginning of the name of a run of `lane=due`, which is its worker's own."""
+_MAX_FED = 64
+"""Open requests, below which what is due is queued."""
 
 
 class FrontierScheduler(BaseScheduler):
@@ -121,6 +136,9 @@ class FrontierScheduler(BaseScheduler):
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._seed_task: asyncio.Task[None] | None = None
+        # The lease of the arguments, while this worker feeds the run with what is due.
+        self._feeding: Lease | None = None
+        self._fed_at = 0.0  # when something was open, or due
         # Whether the file of the arguments may name ids that it did not name when the run began.
         self._may_have_new_ids = False
         self._has_unqueueable = False  # whether the arguments name what can't be queued
@@ -165,7 +183,6 @@ class FrontierScheduler(BaseScheduler):
         self.outbox = Outbox(self.backend, self._worker)
         requested_at = self.options.asked_at or None
         try:
-            await self._drop_runs_of_dead_workers()
             opened = await self.backend.open(self._worker, requested_at, self._age())
         except FrontierError as error:
             end_crawl(self.crawler, "frontier_unreachable", str(error))
@@ -193,11 +210,8 @@ class FrontierScheduler(BaseScheduler):
         options = self.options
         spider = self.spider
         name = f"{'_'.join(options.node.split())}-{uuid.uuid4().hex[:12]}"
-        run = run_name(spider.site, self.crawler.settings, spider.described_arguments)
-        if spider.plan.lane is not None:
-            run = RunName(spider.site, f"{_OF_ONE_WORKER}{name}")
         return Worker(
-            run=run,
+            run=run_name(spider.site, self.crawler.settings, spider.described_arguments),
             name=name,
             arguments=spider.described_arguments,
             is_once=bool(options.run),
@@ -216,20 +230,6 @@ class FrontierScheduler(BaseScheduler):
         is_first = not FrontierScheduler._has_joined_one
         FrontierScheduler._has_joined_one = True
         return process_age() if is_first else time.monotonic() - self._opened_at
-
-    @property
-    def _is_run_of_its_own(self) -> bool:
-        """Whether the run is this worker's alone, as the catalogue's claims are the leases."""
-        return self.spider.plan.lane is not None
-
-    async def _drop_runs_of_dead_workers(self) -> None:
-        """Drop the runs of workers of `lane=due` that died; their claims return what was left."""
-        if self._is_run_of_its_own:
-            report = await self.backend.read({}, self.spider.site)
-            for run in report.runs:
-                is_new = run.now - run.started_at < self.options.lease
-                if run.run.startswith(_OF_ONE_WORKER) and not (run.workers or is_new):
-                    await self.backend.drop_run(RunName(run.site, run.run))
 
     # --- What Scrapy asks -------------------------------------------------------------------------
 
@@ -290,8 +290,6 @@ class FrontierScheduler(BaseScheduler):
                 await self.outbox.send()
                 await self._take(0)
                 await self.backend.leave(self._worker)
-                if self._is_run_of_its_own:
-                    await self.backend.drop_run(self._worker.run)
         except (FrontierError, TimeoutError) as error:
             message = (
                 "The last acknowledgements did not reach the queue (%s): their pages are fetched"
@@ -334,12 +332,19 @@ class FrontierScheduler(BaseScheduler):
                 stats.inc_value(f"titles/{outcome}", number)
                 if not lease.is_title:  # a title of a pass over datasets
                     stats.inc_value("titles/asked", number)
-        if len(self.outbox.ends) >= BATCH or not self._tracker.leases:
+        if len(self.outbox.ends) >= BATCH or not self._held:
             self._wake.set()
 
     def _count_dead_letter(self, id_: str, why: str) -> None:
         self.crawler.stats.inc_value("frontier/dead_letters")
         self._log(logging.ERROR, "Dead letter %s, %s", id_, why)
+
+    def _tell_failed(self, letter_id: str) -> None:
+        """Tell the catalogue of a title that became a dead letter while nobody was at it."""
+        title_id = due_title_of(letter_id)
+        if title_id is not None:
+            note = Fetched(site=self.spider.site, at=utc_now(), asked_id=None, title_id=title_id)
+            self.crawler.signals.send_catch_log(title_failed, note=note, request=None)
 
     def _give_back(self, lease: Lease) -> None:
         lease.how = "back"
@@ -365,7 +370,7 @@ class FrontierScheduler(BaseScheduler):
         This worker holds leases, which wait for stores, and is handed nothing more: the queue is
         empty, or the site is closed, or the next request is one that is handed out alone.
         """
-        if self._tracker.leases and not self._ready and self._is_handed_nothing:
+        if self._held and not self._ready and self._is_handed_nothing:
             self._hurried_at = asyncio.get_running_loop().time()
             is_all_fetched = not self._slot.in_progress
             self.crawler.signals.send_catch_log(nothing_queued, is_all_fetched=is_all_fetched)
@@ -430,7 +435,7 @@ class FrontierScheduler(BaseScheduler):
         want = self._want()
         heartbeat = min(_HEARTBEAT_SECONDS, self.options.lease / 4)
         is_time = now - self._last_take >= heartbeat
-        if want >= self._batch / 2 or (want and not self._tracker.leases) or is_time:
+        if want >= self._batch / 2 or (want and not self._held) or is_time:
             await self._take(want)
         self._obey_gates()
         if not self._slot.in_progress or now - self._hurried_at >= _HURRY_SECONDS:
@@ -476,9 +481,12 @@ class FrontierScheduler(BaseScheduler):
                 self._seed_task = asyncio.create_task(self._end_if_it_fails(seeding))
         for letter_id in reply.new_dead_letters:
             self._count_dead_letter(letter_id, "`scrapy deadletters show` says why")
+            self._tell_failed(letter_id)
         if reply.account.open or self.outbox:
             self._busy_at = now
-        self._is_over = now - self._busy_at >= self.options.idle and self._busy_at < now
+        # What feeds the run has waited for more already.
+        idle_seconds = 0 if self.spider.plan.is_fed else self.options.idle
+        self._is_over = now - self._busy_at >= idle_seconds and self._busy_at < now
 
     # --- What is handed to this worker ------------------------------------------------------------
 
@@ -528,6 +536,7 @@ class FrontierScheduler(BaseScheduler):
         end = End(id=delivery.id, how="dead", number=delivery.number, reason=reason)
         self.outbox.end(end)
         self._count_dead_letter(delivery.id, reason)
+        self._tell_failed(delivery.id)
         self._wake.set()
 
     async def _queue_arguments(self, lease: Lease, earlier: asyncio.Task[None] | None) -> None:
@@ -535,13 +544,73 @@ class FrontierScheduler(BaseScheduler):
         if earlier is not None:  # the state was lost meanwhile, so that all is queued once more
             await earlier
         self.spider.asked.clear()
-        async for request in self.spider.requests_of_arguments():
-            if is_closing(self.crawler.engine):
-                break
-            await self._queue(request)
+        if self.spider.plan.is_fed:
+            self._feeding = lease
+            try:
+                await self._feed()
+            except ConfigurationError as error:
+                lease.how = "back"
+                end_crawl(self.crawler, "frontier_refused", str(error))
+        else:
+            async for request in self.spider.requests_of_arguments():
+                if is_closing(self.crawler.engine):
+                    break
+                await self._queue(request)
         if self._has_unqueueable or is_closing(self.crawler.engine):
             lease.how = "back"
         self._tracker.end(lease)
+
+    async def _feed(self) -> None:
+        """Queue what is due while little is open, until nothing is due for FRONTIER_IDLE.
+
+        The catalogue may be away meanwhile.
+        """
+        feed = self.spider.open_feed(self._worker.run)
+        self._fed_at = asyncio.get_running_loop().time()
+        outages = Outages()
+        is_over = False
+        while not is_over:
+            try:
+                is_over = await self._feed_enough(feed)
+                outages.mark_up()
+            except FrontierError as error:
+                self.gate.note_ledger_failure(error)
+            except TransientStoreError as error:
+                if outages.mark_down():
+                    message = "The catalogue can't be asked now, and will be tried again: %s"
+                    self._log(logging.WARNING, message, error)
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _feed_enough(self, feed: Any) -> bool:
+        """Queue what is due until enough is open; return whether nothing has been for long."""
+        now = asyncio.get_running_loop().time
+        while True:
+            await feed.hold()
+            while self.outbox.pushes:  # noqa: ASYNC110 - no event for it
+                await asyncio.sleep(_COALESCE_SECONDS)
+            ids = await self.backend.ids(self._worker.run)
+            has_open = not holds_none(ids.open)
+            left = self._titles_left()
+            requests = []
+            if len(ids.open) <= _MAX_FED and left != 0:
+                requests = await self.spider.due_requests(feed, left, ids)
+            if has_open or requests:
+                self._fed_at = now()
+            if not requests:
+                idle_seconds = 0 if left == 0 else self.options.idle
+                if has_open or now() - self._fed_at < idle_seconds:
+                    return False
+                await feed.end()
+                return True
+            for request in requests:
+                self.crawler.engine.crawl(request)
+
+    def _titles_left(self) -> int | None:
+        """Return how many titles the limit still allows; None without a limit."""
+        limit = self._worker.limit
+        if limit is None or self._reply is None:
+            return limit
+        return max(0, limit - self._reply.account.titles)
 
     async def _queue_new_ids(self) -> None:
         """Queue what the file of the arguments names, of which the pass has seen most."""
@@ -556,8 +625,13 @@ class FrontierScheduler(BaseScheduler):
 
     def _is_alone(self) -> bool:
         """Return whether this worker holds a request that may have killed others, and no other."""
-        leases = self._tracker.leases
-        return len(leases) == 1 and next(iter(leases.values())).number > DELIVERIES_ALONE
+        return len(self._held) == 1 and self._held[0].number > DELIVERIES_ALONE
+
+    @property
+    def _held(self) -> list[Lease]:
+        """The leases of this worker, but that of a run that it feeds, which lasts as long."""
+        leases = self._tracker.leases.values()
+        return [lease for lease in leases if lease is not self._feeding]
 
     # --- The gates --------------------------------------------------------------------------------
 
@@ -598,15 +672,14 @@ class FrontierScheduler(BaseScheduler):
             is_all = gate is not self.gate or not self._has_work_off_site
             return "site_stopped" if is_all else None
         if closure.kind == "budget_spent" and has_open:
-            is_done = not (self._tracker.leases or self.outbox)
+            is_done = not (self._held or self.outbox)
             return "budget_spent" if is_done else None
         return None
 
     @property
     def _has_work_off_site(self) -> bool:
         """Whether this worker is at the run's arguments, or at a pass over datasets."""
-        leases = self._tracker.leases.values()
-        requests = [lease.request for lease in leases]
+        requests = [lease.request for lease in self._held]
         return bool(self.outbox) or any(
             request is None or not self._is_for_site(request) for request in requests
         )
@@ -639,10 +712,12 @@ def _push_of(request: Request, site: str) -> Push:
         level = LISTS
     else:
         level = TITLES
+    due = request.cb_kwargs.get("due")
+    title = request.cb_kwargs.get("site_id", "")
     return Push(
         level=level,
         id=request_id(request),
         body=encode(request),
-        title=request.cb_kwargs.get("site_id", ""),
+        title=title if due is None else f"{DUE}{due['title_id']}",  # which may have several ids
         is_repeatable=request.dont_filter,
     )

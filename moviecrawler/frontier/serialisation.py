@@ -7,6 +7,7 @@ and other `meta` are left out, so that no secret gets into the queue.
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,6 +32,8 @@ ERRBACKS = {
     "read_file": "",
 }
 """The errback of each callback that a queued request may have; empty where it has none."""
+DUE = "due-"
+"""The prefix of the ids of requests for titles that are due."""
 _DIGEST_BYTES = 10
 """The chance that two of 10 million pages share an id is 1 in 10¹⁰. Redis needs the same memory for
 14 characters as for 9."""
@@ -108,13 +111,26 @@ _decoder = msgspec.json.Decoder(Envelope)
 def request_id(request: Request) -> str:
     """Return an id that is the same for all requests for a page.
 
-    It has 14 letters, digits, dots and underscores.
+    It has 14 letters, digits, dots and underscores. That of a title which is due names the title,
+    and how many ids of it are still to be tried.
     """
+    if due := request.cb_kwargs.get("due"):
+        return f"{DUE}{due['title_id']}-{len(due['ids'])}"
     digest = fingerprint(request)
     if titles := request.cb_kwargs.get("titles"):
         # Passes over the datasets have one address, whatever titles they are for.
         digest = blake2b(digest + ",".join(titles).encode()).digest()
     return b64encode(digest[:_DIGEST_BYTES], b"._").decode().rstrip("=")
+
+
+def due_title_of(id_: str) -> int | None:
+    """Return the title of the catalogue for which a request is; None for another request.
+
+    >>> due_title_of("due-27-0"), due_title_of("seed-27-0")
+    (27, None)
+    """
+    found = re.fullmatch(rf"{DUE}([0-9]{{1,18}})-[0-9]+", id_, re.ASCII)
+    return None if found is None else int(found[1])
 
 
 def encode(request: Request) -> str:

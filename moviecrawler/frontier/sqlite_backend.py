@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,6 +19,7 @@ from moviecrawler.frontier.contract import (
     Reply,
     RunName,
     RunReport,
+    holds_none,
 )
 from moviecrawler.frontier.queue_file import QueueFile
 from moviecrawler.frontier.sqlite_run import LIFETIMES, Run, account_of, expire
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
-    from moviecrawler.frontier.contract import End, Push, RunSite, Worker
+    from moviecrawler.frontier.contract import End, Push, RequestIds, RunSite, Worker
     from moviecrawler.politeness.budgets import Budget, SiteReply
 
 Result = TypeVar("Result")
@@ -117,10 +119,15 @@ class SqliteBackend(Backend):
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         """Open nothing yet. `clock` returns the Unix time."""
         locks = folder / LOCKS
+        self._path = (folder / FILE).absolute()
         self._file = QueueFile(folder / FILE, opening=locks / _OPENING)
         self._locks = WorkerLocks(locks)
         self._clock = clock
         self._thread: ThreadPoolExecutor | None = None
+
+    async def place(self, site: str) -> str:  # noqa: ARG002 - all sites share the file
+        """Return the path of the file, and the machine that has it."""
+        return f"{self._path} on {socket.gethostname()}"
 
     # --- The sites ------------------------------------------------------------------------------
 
@@ -216,6 +223,10 @@ class SqliteBackend(Backend):
 
         return await self._step(worker, push)
 
+    async def ids(self, run: RunName) -> RequestIds:
+        """Read the tables of requests and dead letters."""
+        return await self._visit_run(run, Run.ids)
+
     async def take(self, worker: Worker, want: int = 0, renew: Collection[str] = ()) -> Reply:
         """Lease up to `want` requests, and renew leases; see the contract."""
 
@@ -228,7 +239,7 @@ class SqliteBackend(Backend):
                     self._locks.remove(name)
             new_dead_letters = run.end_leases(worker)
             site = run.site().reply(worker.budget, run.now)
-            deliveries = run.lease(worker, want, site, is_idle=not renew)
+            deliveries = run.lease(worker, want, site, is_idle=holds_none(renew))
             state = run.end()
             return Reply(
                 site=site,

@@ -13,11 +13,13 @@ from moviecrawler.frontier.contract import (
     DAYS_DEAD,
     DAYS_UNUSED,
     DELIVERIES_ALONE,
+    DIED_SECONDS,
     OFF_SITE,
     OUTCOMES,
     TITLE_OUTCOMES,
     Account,
     Delivery,
+    RequestIds,
     expired_remark,
     loss_remark,
     other_arguments,
@@ -310,7 +312,8 @@ class Run:
                 is_title=push.title != "",
                 is_repeatable=push.is_repeatable,
             )
-            self._execute("INSERT OR IGNORE INTO seen VALUES (:run, :id)", id=push.id)
+            if not push.is_repeatable:
+                self._execute("INSERT OR IGNORE INTO seen VALUES (:run, :id)", id=push.id)
             if not is_queued:
                 dropped += 1
             elif is_limited:
@@ -394,7 +397,7 @@ class Run:
         new_dead_letters = []
         for row in self._execute(ended).fetchall():
             times = row["deliveries"]
-            if times < worker.deliveries:
+            if times < worker.deliveries or row["id"].startswith(ARGUMENTS):
                 self._put_back(row["id"])
                 continue
             reason = f"handed out {times} times, each time to a worker that died before it was done"
@@ -402,13 +405,21 @@ class Run:
             new_dead_letters.append(row["id"])
         return new_dead_letters
 
+    def ids(self) -> RequestIds:
+        """Return the ids of open requests, and of letters that died lately."""
+        requests = self._execute("SELECT id FROM requests WHERE run = :run")
+        letters = "SELECT id FROM letters WHERE run = :run AND died_at >= :oldest"
+        died = self._execute(letters, oldest=self.now - DIED_SECONDS)
+        return RequestIds({row["id"] for row in requests}, {row["id"] for row in died})
+
     def lease(self, worker: Worker, want: int, site: SiteReply, *, is_idle: bool) -> list[Delivery]:
         """Lease the next requests to a worker. `is_idle` says that it holds none."""
         most = min(want, 1) if site.half_open else want
         until = self.now + worker.lease_seconds
         deliveries: list[Delivery] = []
         for row in self._execute(_NEXT_REQUESTS, want=most).fetchall():
-            may_be_deadly = row["deliveries"] >= DELIVERIES_ALONE
+            is_arguments = row["id"].startswith(ARGUMENTS)
+            may_be_deadly = row["deliveries"] >= DELIVERIES_ALONE and not is_arguments
             is_blocked = site.blocked > 0 and row["level"] > OFF_SITE
             if is_blocked or (may_be_deadly and (deliveries or not is_idle)):
                 break

@@ -3,6 +3,7 @@
 -- KEYS  as in run.lua, then 14 start_urls
 -- given.worker, given.lease (ms), given.deliveries (after which a request is a dead letter)
 -- given.renew  ids of the requests whose leases the worker renews
+-- given.is_idle  whether it holds none but the arguments
 -- given.want   how many more it asks for; as many seeds are moved to the queue
 -- Returns {JSON of site, account, waiting, wrong_type (of the key of seeds) and was_lost,
 --          {{id, number of this delivery, body}, …}, ids of new dead letters}
@@ -10,7 +11,13 @@
 local DELIVERIES_ALONE = 2
 local BOOSTED = 0
 local BOOST_PRIORITY = 100
+local ARGUMENTS = 'arguments-'
 local POPS = {list = 'LPOP', set = 'SPOP', zset = 'ZPOPMAX'}
+
+-- The arguments' worker may hold them as long as the run lasts: its death says nothing of them.
+local function is_arguments(id)
+    return id:sub(1, #ARGUMENTS) == ARGUMENTS
+end
 
 redis.call('ZREM', queue_key, '')  -- see finish.lua
 for _, id in ipairs(given.renew) do
@@ -49,7 +56,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', leases_key, '-inf', now, 'LIMIT'
         redis.call('ZREM', leases_key, id)
     else
         local _, deliveries = parse(value)
-        if deliveries < given.deliveries then
+        if deliveries < given.deliveries or is_arguments(id) then
             put_back(id, value)
         else
             local reason = 'handed out ' .. deliveries
@@ -96,9 +103,9 @@ while #handed_out < want do
     local value = redis.call('HGET', requests_key, id)
     if value then
         local level, deliveries, is_title, body = parse(value)
-        if deliveries >= DELIVERIES_ALONE then
+        if deliveries >= DELIVERIES_ALONE and not is_arguments(id) then
             -- It may have killed two workers, so that a worker takes it alone.
-            if #given.renew + #handed_out > 0 then
+            if not given.is_idle or #handed_out > 0 then
                 break
             end
             want = 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import logging
+import time
 from collections import defaultdict
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -17,10 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import psycopg2
+from psycopg2.extras import NamedTupleCursor
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.catalogue.outcomes import write_outcomes
+from moviecrawler.catalogue.rows import SITEMAP, Listed, ListedTitle
 from moviecrawler.catalogue.scoreboard import ScoreboardRow, scoreboard_query
-from moviecrawler.clock import check_clock, latest
+from moviecrawler.catalogue.store import write_listed
+from moviecrawler.clock import check_clock, latest, utc_now
 from moviecrawler.database.connection import (
     REJECTIONS,
     connect,
@@ -40,11 +45,12 @@ from moviecrawler.database.titles import (
     read_stored,
 )
 from moviecrawler.errors import ConfigurationError, TransientStoreError
-from moviecrawler.items import Miss, Movie, Site, TitleKind
+from moviecrawler.items import Fetched, Miss, Movie, Site, TitleKind
 from moviecrawler.matching.merging import merged
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.store import Limits, Store, time_of
-from moviecrawler.sites import ID_SITE
+from moviecrawler.pipelines.store import Limits, Record, Store, time_of
+from moviecrawler.signals import news_queued, title_failed, titles_listed
+from moviecrawler.sites import ID_SITE, SITES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,9 +58,11 @@ if TYPE_CHECKING:
     # Psycopg2 writes its classes in small letters.
     from psycopg2.extensions import connection as Connection  # noqa: N812
     from psycopg2.extensions import cursor as Cursor  # noqa: N812 - as above
+    from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.pipelines.store import Record
+    from moviecrawler.items import Entry
 
 logger = logging.getLogger(__name__)
 
@@ -114,11 +122,26 @@ _CLOSING_LOCK_TIMEOUT = "2s"
 spooled."""
 
 
-class PostgresPipeline(BatchingPipeline):
-    """Writes movies and misses to the database that DATABASE_URL names."""
+_IS_COUNTED = "failure_counted"
+"""Key in a request's `meta`: its failure is written. Several signals may tell one failure."""
 
+
+class PostgresPipeline(BatchingPipeline):
+    """Writes movies and misses to the database that DATABASE_URL names, and tells its catalogue.
+
+    When a title is due again is written together with its item.
+    """
+
+    item_types = (Movie, Miss, Fetched, Listed)
+    """The last two are what only the catalogue is told: titles that failed without a Miss, and what
+    lists name."""
     # Other processes wait while a batch is written: about a millisecond a title.
     default_limits = Limits(batch_items=100, buffer_items=5_000)
+
+    def __init__(self, crawler: Crawler, store: Store, limits: Limits) -> None:
+        super().__init__(crawler, store, limits)
+        crawler.signals.connect(self._titles_listed, titles_listed)
+        crawler.signals.connect(self._title_failed, title_failed)
 
     @classmethod
     def store_from_settings(cls, settings: BaseSettings) -> PostgresStore:
@@ -127,6 +150,39 @@ class PostgresPipeline(BatchingPipeline):
         if not url:
             raise NotConfigured
         return PostgresStore(url, settings.getfloat("FRESHNESS_MARGIN", 3600))
+
+    def _titles_listed(
+        self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str]
+    ) -> None:
+        """Write what a list page names."""
+        titles = [ListedTitle(entry.site_id, entry.year) for entry in entries]
+        titles += [ListedTitle(site_id) for site_id in ids]
+        listed = Listed(
+            site=site,
+            titles=titles,
+            source="sitemap" if list_name.startswith(SITEMAP) else "list",
+            trending=list_name in SITES[site].trending,
+            at=utc_now(),
+        )
+        self._put_news(listed)
+
+    def _title_failed(self, note: Fetched, request: Request | None) -> None:
+        """Write that a title failed; the lease of its request waits for that."""
+        if request is not None and "site_id" in request.cb_kwargs:
+            if request.meta.get(_IS_COUNTED):
+                return
+            request.meta[_IS_COUNTED] = True
+        failed = replace(note, outcome="error")
+        if note.decision == "accepted":  # the page is the title's, but could not be stored
+            failed = replace(failed, decision=None, got_id=None)
+        self._put_news(failed, request)
+
+    def _put_news(self, news: Fetched | Listed, request: Request | None = None) -> None:
+        """Queue what no item says, without waiting for space."""
+        record = Record(news, self.encode(news), time.monotonic())
+        self._add_pending(record)
+        self._signals.send_catch_log(news_queued, item=news, request=request)
+        self._writer.put(record)
 
 
 class PostgresStore(Store):
@@ -163,8 +219,10 @@ class PostgresStore(Store):
 
         This is one transaction, which waits for those of other processes.
         """
+        news = [record.item for record in records if isinstance(record.item, Fetched | Listed)]
+        records = [record for record in records if isinstance(record.item, Movie | Miss)]
         # This refuses an item without a time.
-        records = sorted(records, key=lambda record: time_of(record.item))
+        records.sort(key=lambda record: time_of(record.item))
         misses = {
             _key(record.item): record.encoded for record in records if isinstance(record.item, Miss)
         }
@@ -181,6 +239,7 @@ class PostgresStore(Store):
             names = _names([(movie.site, site_id) for movie, site_id in ids])
             cursor.execute(_END_MISSES, {**names, "read": [movie.scraped_at for movie, _ in ids]})
             self._match(cursor, [*stored, *_write_aliases(cursor, read, stored)])
+            _tell_catalogue(connection, [record.item for record in records], news)
 
     def close(self) -> None:
         """Disconnect."""
@@ -326,6 +385,20 @@ def read_scoreboard(
             for row in found:
                 yield ScoreboardRow.read(dict(zip(names, row, strict=True)))
             found = cursor.fetchmany(_ROWS_AT_ONCE)
+
+
+def _tell_catalogue(
+    connection: Connection, items: Sequence[Movie | Miss], news: Sequence[Fetched | Listed]
+) -> None:
+    """Write when the titles of items are due again, and what else the catalogue is told."""
+    outcomes = [item.note for item in items if item.note is not None]
+    with connection.cursor(cursor_factory=NamedTupleCursor) as cursor:
+        for one in news:
+            if isinstance(one, Listed):
+                write_listed(cursor, one)
+            else:
+                outcomes.append(one)
+        write_outcomes(cursor, outcomes)
 
 
 def _write_aliases(cursor: Cursor, read: Sequence[Movie], stored: Sequence[Stored]) -> list[Stored]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
@@ -115,9 +114,3 @@ def _known_names(settings: BaseSettings) -> list[str]:
 
 def _host(url: str) -> str:
     return urlsplit(url).hostname or ""
-
-
-def until_next_day(now: datetime) -> timedelta:
-    """Return the time until the next UTC day, which has a new budget."""
-    tomorrow = now.astimezone(UTC) + timedelta(days=1)
-    return tomorrow.replace(hour=0, minute=0, second=0, microsecond=0) - now

@@ -294,13 +294,6 @@ class Gate:
                 self.update(reply)
                 return reply
 
-    async def left_today(self) -> int | None:
-        """Return how many requests the budget of the day still allows; None for any number."""
-        per_day = self.terms.budget.per_day
-        if per_day is None:
-            return None
-        return max(0, per_day - (await self.ask()).used)
-
     def update(self, reply: SiteReply) -> None:
         """Note what the ledger says of the site."""
         self._has_asked = True

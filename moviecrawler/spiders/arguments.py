@@ -40,6 +40,11 @@ class Plan:
     has_file: bool = False
     """Whether a file names titles, which may name more at the next start."""
 
+    @property
+    def is_fed(self) -> bool:
+        """Whether the run is fed with what the catalogue says is due."""
+        return self.lane is not None and self.list_name is None
+
 
 class Seed(msgspec.Struct, forbid_unknown_fields=True):
     """What scrapy-redis' users push: an id, a URL, or JSON with these fields."""

@@ -12,15 +12,19 @@ import msgspec
 import scrapy
 from scrapy import Request
 from scrapy.exceptions import UsageError
+from scrapy.spidermiddlewares.httperror import HttpError
 
+from moviecrawler.clock import utc_now
 from moviecrawler.components import set_up
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.runs import describe_crawl, open_backend
-from moviecrawler.items import Miss
+from moviecrawler.frontier.serialisation import due_title_of
+from moviecrawler.items import Fetched, Miss
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.titles import verify
 from moviecrawler.politeness.budgets import site_budget
-from moviecrawler.politeness.gate import Closed
+from moviecrawler.politeness.gate import Closed, Disallowed
+from moviecrawler.scrapy_internals import end_crawl
 from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
 from moviecrawler.sites import SITES
 from moviecrawler.sites.hosts import hosts_of, user_agent
@@ -28,16 +32,25 @@ from moviecrawler.sites.identity import OTHER_TITLE, identify, redirects_of
 from moviecrawler.sites.ids import id_in_url, parse_title_id, title_url
 from moviecrawler.spiders.arguments import Plan, Seed, parse_choice, parse_limit, parse_title_ids
 from moviecrawler.spiders.results import (
-    DUE_FIELDS,
+    covered,
     fetch_of,
     fetched_at,
+    has_more_ids,
     movie_and_seasons,
     movie_of_list,
     outcome_of,
+    release_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import (
+        AsyncIterator,
+        Callable,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
     from datetime import datetime
     from typing import Self
 
@@ -46,9 +59,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-    from moviecrawler.catalogue.claims import Claim
-    from moviecrawler.extensions.due import DueTitles
-    from moviecrawler.frontier.contract import Backend
+    from moviecrawler.catalogue.due import Feed
+    from moviecrawler.frontier.contract import Backend, RequestIds, RunName
     from moviecrawler.items import Entry, Listing, Movie, Page, Site
     from moviecrawler.sites.profile import SiteProfile
     from moviecrawler.spiders.results import Due, Found
@@ -59,6 +71,8 @@ LIST_PRIORITY = 10
 BOOST_PRIORITY = 100
 """A list of several pages is read before its titles, which have priority 0. Boosted titles come
 before everything else."""
+DUE_BATCH = 32
+"""Titles that are due and are queued at once."""
 TRENDING_SIZE = 100
 """Titles of a list of what is popular now that `lane=due` reads."""
 _TITLES = ("ids", "file")
@@ -89,7 +103,6 @@ class MovieSpider(scrapy.Spider):
     """That of the pages."""
     asked: set[str]
     """Titles, which the limit counts."""
-    due_titles: DueTitles
 
     def __init_subclass__(cls, **given: Any) -> None:
         """Name the site's hosts on the class, as Scrapy finds the spider of a URL by them."""
@@ -190,18 +203,14 @@ class MovieSpider(scrapy.Spider):
         if join is not None:
             await join()
             return
+        if self.plan.is_fed:
+            why = "lane=due needs the scheduler of this project; remove the setting SCHEDULER"
+            end_crawl(self.crawler, "frontier_refused", why)
         async for request in self.requests_of_arguments():
             yield request
 
     async def requests_of_arguments(self) -> AsyncIterator[Request]:
-        """Yield a request for each title requested, and the list's first; or for what is due."""
-        if self.plan.lane is not None and self.plan.list_name is None:
-            # Imports Postgres' client.
-            from moviecrawler.extensions.due import DueTitles  # noqa: PLC0415
-
-            self.due_titles = DueTitles(self)
-            async for request in self.due_titles.requests():
-                yield request
+        """Yield a request for each title requested, and the list's first."""
         for request in self.requests_of_titles():
             yield request
         if self.plan.list_name is not None:
@@ -230,7 +239,6 @@ class MovieSpider(scrapy.Spider):
             cb_kwargs=known,
             meta={"expects": expects, "site": self.site},
             priority=LIST_PRIORITY,
-            dont_filter=self.plan.lane is not None,  # the catalogue needs the list as it is now
         )
 
     def title_requests(self, titles: Iterable[tuple[str, Found | None]]) -> Iterator[Request]:
@@ -255,7 +263,7 @@ class MovieSpider(scrapy.Spider):
     ) -> Request:
         """Return the request of one title's page.
 
-        One for a title that is due is sent whatever was fetched lately.
+        One for a title that is due is queued again whenever it is due.
         """
         known: dict[str, Any] = {"site_id": site_id, "found": found}
         if due is not None:
@@ -284,17 +292,36 @@ class MovieSpider(scrapy.Spider):
 
     # --- What is due ------------------------------------------------------------------------------
 
-    async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
-        """Yield the requests for titles that were claimed."""
-        for claim in claims:
-            yield self._due_request(
-                {name: msgspec.to_builtins(getattr(claim, name)) for name in DUE_FIELDS}
-            )
+    def open_feed(self, run: RunName) -> Feed:
+        """Return what feeds the queue of a run."""
+        # Imports Postgres' client.
+        from moviecrawler.catalogue.due import Feed  # noqa: PLC0415
+        from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415
+
+        return Feed(open_catalogue(self.settings), self.backend, run)
+
+    async def due_requests(self, feed: Feed, size: int | None, ids: RequestIds) -> list[Request]:
+        """Return requests for the next titles that are due.
+
+        Args:
+            feed: Selects them.
+            size: How many at most; None for any number.
+            ids: Those of the run's requests now, whose titles are left out.
+        """
+        open_titles = {title_id for id_ in ids.open | ids.died if (title_id := due_title_of(id_))}
+        most = DUE_BATCH if size is None else min(size, DUE_BATCH)
+        titles = await feed.select(most, open_titles)
+        return [self._due_request(msgspec.to_builtins(title)) for title in titles]
 
     def _due_request(self, due: Due) -> Request:
         """Return the request for the first id that may be a title's."""
         first, *others = due["ids"]
         return self.title_request(first, None, {**due, "ids": others})
+
+    def _next_id(self, note: Fetched, due: Due | None) -> Iterator[Request]:
+        """Yield the request for the next id of a title, when its outcome is still open."""
+        if due is not None and note.has_more_ids:
+            yield self._due_request(due)
 
     # --- Reading lists ----------------------------------------------------------------------------
 
@@ -389,25 +416,25 @@ class MovieSpider(scrapy.Spider):
             )
             is_other_title = OTHER_TITLE in response.meta
             reason = error.reason if is_other_title else str(error)
-            yield from self.title_missed(site_id, found, "failed", reason, now)
-            if is_other_title and due is not None and due["ids"]:
-                yield self._due_request(due)
+            note = Fetched.of(self.site, site_id, due, now)
+            note.other_id = response.meta.get(OTHER_TITLE)
+            note.has_more_ids = is_other_title and has_more_ids(due)
+            yield from self.title_missed(site_id, found, "failed", reason, now, note)
+            yield from self._next_id(note, due)
             return
         if found is not None:
             movie.list_name = found["list_name"]
             movie.list_rank = found["list_rank"]
         movie.scraped_at = now
         self.crawler.signals.send_catch_log(title_read, movie=movie, response=response)
-        if (
-            due is not None
-            and due["wanted"]
-            and not self._is_wanted(movie, due, response)
-            and due["ids"]
-        ):
-            yield self._due_request(due)
+        movie.note = note = self._note_of(movie, site_id, due)
+        if due is not None and due["wanted"]:
+            self._compare(movie, due, note)
+        yield from self._next_id(note, due)
         yield movie
         for season in seasons:
             season.scraped_at = now
+            season.note = covered(season, now)
             self.crawler.stats.inc_value("seasons/listed")
             yield season
 
@@ -428,23 +455,27 @@ class MovieSpider(scrapy.Spider):
         movie.fetch = fetch_of(response, site_id, identity)
         return movie, seasons
 
-    def _is_wanted(self, movie: Movie, due: Due, response: Response) -> bool:
-        """Return whether a page is that of the title for which it was fetched.
+    def _note_of(self, movie: Movie, requested_id: str, due: Due | None = None) -> Fetched:
+        """Return what the catalogue is told of a title that was read."""
+        note = Fetched.of(self.site, requested_id, due, movie.scraped_at or utc_now())
+        note.got_id = movie.site_id
+        note.released = release_of(movie.release_date, movie.year)
+        return note
 
-        The catalogue finds the verdict in the page's `meta`.
-        """
+    def _compare(self, movie: Movie, due: Due, note: Fetched) -> None:
+        """Note whether a page is that of the title for which it was fetched."""
         # Only crawls of what is due compare titles.
 
         verdict = verify(msgspec.convert(due["wanted"], TitleFacts), movie, due["evidence"])
-        response.meta["verdict"] = {
-            name: getattr(verdict, name) for name in ("decision", "score", "reasons")
-        }
+        note.decision = verdict.decision
+        note.score = verdict.score
+        note.reasons = verdict.reasons
         if verdict.decision != "accepted":
+            note.has_more_ids = has_more_ids(due)
             message = "%s is %s for %s: %s"
             logger.info(
                 message, movie.site_id, verdict.decision, due["wanted"]["title"], verdict.reasons
             )
-        return verdict.decision == "accepted"
 
     def title_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a title whose page could not be fetched."""
@@ -452,23 +483,29 @@ class MovieSpider(scrapy.Spider):
         known = request.cb_kwargs
         due = request.cb_kwargs.get("due")
         if isinstance(failure.value, Closed):
-            if due is not None:
-                self.due_titles.not_sent(due["title_id"])
             return
         outcome, reason = outcome_of(failure)
-        yield from self.title_missed(
-            known["site_id"], known["found"], outcome, reason, fetched_at(request.meta)
-        )
-        if outcome == "absent" and due is not None and due["ids"]:
-            yield self._due_request(due)
+        now = fetched_at(request.meta)
+        note = Fetched.of(self.site, known["site_id"], due, now)
+        if not isinstance(failure.value, HttpError | Disallowed):
+            note.outcome = "put off"  # by the network, or by us
+        note.has_more_ids = outcome == "absent" and has_more_ids(due)
+        yield from self.title_missed(known["site_id"], known["found"], outcome, reason, now, note)
+        yield from self._next_id(note, due)
 
     def title_missed(
-        self, site_id: str, found: Found | None, outcome: str, reason: str, now: datetime
+        self,
+        site_id: str,
+        found: Found | None,
+        outcome: str,
+        reason: str,
+        now: datetime,
+        note: Fetched | None = None,
     ) -> Iterator[Any]:
         """Yield the Miss of a title, and what the list that led to it said."""
         level = logging.INFO if outcome == "absent" else logging.WARNING
         logger.log(level, "%s %s: %s", site_id, outcome, reason, extra={"spider": self})
-        yield Miss(
+        miss = Miss(
             site=self.site,
             site_id=site_id,
             url=title_url(self.site, site_id),
@@ -476,6 +513,10 @@ class MovieSpider(scrapy.Spider):
             reason=reason,
             checked_at=now,
         )
+        if note is not None and note.outcome == "ok":
+            note.outcome = "absent" if outcome == "absent" else "error"
+        miss.note = note
+        yield miss
         movie = movie_of_list(self.site, site_id, found) if found is not None else None
         if movie is not None:
             movie.scraped_at = now

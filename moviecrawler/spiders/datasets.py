@@ -16,7 +16,8 @@ from moviecrawler.errors import (
     InterruptedReadError,
     MovieCrawlerError,
 )
-from moviecrawler.items import Movie
+from moviecrawler.frontier.contract import holds_none
+from moviecrawler.items import Fetched, Movie
 from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.politeness.middleware import politeness_of
@@ -28,13 +29,7 @@ from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 from moviecrawler.spiders.results import outcome_of
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        AsyncIterator,
-        Iterable,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -42,9 +37,10 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-    from moviecrawler.catalogue.claims import Claim
+    from moviecrawler.catalogue.due import Feed
     from moviecrawler.datasets.passes import DatasetPass
     from moviecrawler.datasets.titles import MissingTitle
+    from moviecrawler.frontier.contract import RequestIds
     from moviecrawler.spiders.arguments import Plan
 
 logger = logging.getLogger(__name__)
@@ -52,6 +48,8 @@ logger = logging.getLogger(__name__)
 EVERYTHING = "all"
 """The list of all titles of the datasets."""
 SOURCES = ("auto", "pages", "datasets")
+_PASS_SIZE = 100_000
+"""Titles that are due, for one pass over the datasets, which takes the same time for any number."""
 _ANY_STATUS = list(range(200, 600))
 
 
@@ -66,8 +64,6 @@ class DatasetSpider(MovieSpider):
     deciding: asyncio.Lock
     """Held while it is decided whether titles are read from the datasets."""
     has_decided: bool
-    pass_done: asyncio.Event
-    """Set when a pass over the datasets is over."""
 
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
@@ -94,7 +90,6 @@ class DatasetSpider(MovieSpider):
         spider.via = arguments.get("via", "auto")
         spider.deciding = asyncio.Lock()
         spider.has_decided = False
-        spider.pass_done = asyncio.Event()
         return spider
 
     async def requests_of_arguments(self) -> AsyncIterator[Request]:
@@ -148,18 +143,18 @@ class DatasetSpider(MovieSpider):
 
     # --- What is due ------------------------------------------------------------------------------
 
-    async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
-        """Yield the requests for pages, or the one for a pass over the datasets.
+    async def due_requests(self, feed: Feed, size: int | None, ids: RequestIds) -> list[Request]:
+        """Return requests for pages, or the one for a pass over the datasets.
 
-        It waits until the pass is over.
+        It is for all titles that are due, once the pass before it is over.
         """
-        if not self.uses_datasets:
-            async for request in super().requests_of_claims(claims):
-                yield request
-            return
-        self.pass_done.clear()
-        yield self.datasets_request([claim.ids[0] for claim in claims])
-        await self.pass_done.wait()
+        if not await self.reads_datasets():
+            return await super().due_requests(feed, size, ids)
+        if not holds_none(ids.open | ids.died):
+            return []
+        most = _PASS_SIZE if size is None else min(size, _PASS_SIZE)
+        titles = await feed.select(most, ())
+        return [self.datasets_request([title.ids[0] for title in titles])] if titles else []
 
     # --- A pass over the datasets -----------------------------------------------------------------
 
@@ -222,8 +217,6 @@ class DatasetSpider(MovieSpider):
                     self.crawler.stats.inc_value("extraction/errors/dataset")
                 for item in self._pass_failed(response.url, missing, list_name, reason):
                     yield item
-            finally:
-                self.pass_done.set()
 
     def _dataset_pass(self) -> DatasetPass:
         # DuckDB takes 50 MB, and most crawls read pages.
@@ -247,9 +240,12 @@ class DatasetSpider(MovieSpider):
         now = utc_now()
         if isinstance(title, Movie):
             title.scraped_at = now
+            title.note = self._note_of(title, str(title.site_id))
             yield title
         else:
-            yield from self.title_missed(title.site_id, None, title.outcome, title.reason, now)
+            site_id = title.site_id
+            note = Fetched.of(self.site, site_id, None, now)
+            yield from self.title_missed(site_id, None, title.outcome, title.reason, now, note)
 
     def _report_damage(self, datasets: DatasetPass, url: str) -> None:
         """Account for damaged rows, and for a list that may lack titles because of them."""
@@ -273,15 +269,14 @@ class DatasetSpider(MovieSpider):
         list_name = self.plan.list_name if titles is None else None
         missing = self.plan.titles if titles is None else titles
         yield from self._pass_failed(request.url, missing, list_name, outcome_of(failure)[1])
-        self.pass_done.set()
 
     def _pass_failed(
         self, url: str, missing: Iterable[str], list_name: str | None, reason: str
     ) -> Iterator[Any]:
-        """Account for all that a pass was to give."""
+        """Account for all that a pass was to give, by no fault of a title."""
         if list_name is not None:
             self.list_missed(url, "failed", reason)
         for site_id in missing:
-            yield from self.title_missed(
-                site_id, None, "failed", f"IMDb's datasets: {reason}", utc_now()
-            )
+            note = Fetched(site=self.site, at=utc_now(), asked_id=site_id, outcome="put off")
+            why = f"IMDb's datasets: {reason}"
+            yield from self.title_missed(site_id, None, "failed", why, note.at, note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -9,12 +10,12 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import LONGEST_REASON
-from moviecrawler.items import Entry, Fetch, Movie
+from moviecrawler.items import CoveredBySeries, Entry, Fetch, Movie
 from moviecrawler.middlewares.compression import sent_size
 from moviecrawler.politeness.gate import Disallowed
 from moviecrawler.politeness.meta import DIRECT, POOL_META
 from moviecrawler.scrapy_internals import describe_error
-from moviecrawler.sites import ID_SITE
+from moviecrawler.sites import ID_SITE, SCOREBOARD_KINDS
 from moviecrawler.sites.fields import unknown_fields_of
 from moviecrawler.sites.ids import title_url
 
@@ -29,11 +30,10 @@ if TYPE_CHECKING:
     from moviecrawler.sites.identity import Identity
 
 Due = dict[str, Any]
-"""DUE_FIELDS of a claim as plain data; `ids` are those that are tried next."""
+"""A DueTitle as plain data; `ids` are those that are tried next."""
 Found = dict[str, Any]
 """What the list that led to a title says of it: `list_name`, `list_rank`, and `entry` (an `Entry`
 as plain data, so that it can travel with the request through any queue)."""
-DUE_FIELDS = ("title_id", "boosted", "ids", "evidence", "wanted")
 _NO_SUCH_TITLE = (404, 410)
 
 
@@ -43,6 +43,41 @@ def fetched_at(meta: Mapping[str, Any]) -> datetime:
     Where pages are not archived, that is now.
     """
     return meta.get("fetched_at") or utc_now()
+
+
+def release_of(release_date: str | None, year: int | None) -> date | None:
+    """Return a title's day of release, or the last day of its month or year.
+
+    None when nothing is known. `release_date` is as in `Movie`. The last day is safe: the title is
+    never taken for older than it is.
+
+    >>> release_of("2026-02", 2026), release_of(None, 1999)
+    (datetime.date(2026, 2, 28), datetime.date(1999, 12, 31))
+    """
+    if release_date is not None:
+        at, month, *day = map(int, release_date.split("-"))
+        return (
+            date(at, month, *day)
+            if day
+            else date(at + month // 12, month % 12 + 1, 1) - timedelta(days=1)
+        )
+    return None if year is None else date(year, 12, 31)
+
+
+def covered(season: Movie, at: datetime) -> CoveredBySeries:
+    """Return that a season's own page need not be fetched for the scores of its series' page."""
+    return CoveredBySeries(
+        site=season.site,
+        at=at,
+        asked_id=str(season.site_id),
+        released=release_of(season.release_date, season.year),
+        lacks_scores=any(f"scores.{kind}" in season.unknown_fields for kind in SCOREBOARD_KINDS),
+    )
+
+
+def has_more_ids(due: Due | None) -> bool:
+    """Return whether a title that is due has other ids that may be its."""
+    return due is not None and bool(due["ids"])
 
 
 def fetch_of(response: Response, requested_id: str, identity: Identity) -> Fetch:

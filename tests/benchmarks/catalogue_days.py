@@ -2,11 +2,12 @@
 
 usage: python -m tests.benchmarks.catalogue_days [TITLES]
 
-No queue starves, and titles stay as fresh as the budget allows. Workers claim 25 titles at a time
-until the day's budget is spent, and say what became of them: 2 % of the pages fail, and one worker
-in fifty dies with what it holds. A tenth of the titles are young, a hundredth are series that run;
-half of the others were fetched within the last 90 days. 20 titles are boosted each day; on day 10
-the site refuses everything. The program fails when a promise is broken.
+No queue starves, and titles stay as fresh as the budget allows. A queue is fed with 32 titles at a
+time, while fewer than 64 are open, until the day's budget is spent. Workers fetch 25 of them at a
+time: 2 % of the pages fail, and one worker in fifty dies, so that what it held is fetched next. A
+tenth of the titles are young, a hundredth are series that run; half of the others were fetched
+within the last 90 days. 20 titles are boosted each day; on day 10 nothing can be reached. The
+program fails when a promise is broken.
 """
 
 import random
@@ -14,20 +15,22 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from moviecrawler.catalogue.claims import claim
+from moviecrawler.catalogue.due import DueTitle, select_due
 from moviecrawler.catalogue.loading import load
-from moviecrawler.catalogue.outcomes import Fetched, record
+from moviecrawler.catalogue.outcomes import write_outcomes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import boost_named
 from moviecrawler.database.connection import Database, open_database
+from moviecrawler.items import Fetched
 from tests.benchmarks.harness import numbers
 from tests.services.postgres import PostgresServer, execute, new_database
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
-LEASE = timedelta(hours=2)
 DAYS = 30
-REFUSED_ON = 10
+AWAY_ON = 10
+BATCH = 32
+MAX_OPEN = 64
 IMDB_ID = "tt1%06d"
 FETCHED = """
 UPDATE title_sites
@@ -64,6 +67,7 @@ def main() -> None:
     luck = random.Random(1)  # noqa: S311 - repeatable
     pages = 0
     waited = timedelta()
+    queue: list[DueTitle] = []
     with PostgresServer() as server:
         url = new_database(server.url)
         with closing(Database(lambda: open_database(url))) as database:
@@ -83,11 +87,21 @@ def main() -> None:
                     boost_named(cursor, [("imdb", name) for name in asked], 1.0, begin)
                 for turn in range(batches):
                     now = begin + turn * timedelta(minutes=10)
-                    claims = claim(database, "imdb", 25, worker=f"w{turn}", lease=LEASE, now=now)
+                    while len(queue) < MAX_OPEN:
+                        open_titles = [each.title_id for each in queue]
+                        found = select_due(
+                            database, "imdb", BATCH, open_titles=open_titles, now=now
+                        )
+                        if not found:
+                            break
+                        queue += found
+                    queue.sort(key=lambda each: not each.boosted)
                     if luck.random() < 0.02:
-                        continue  # it died: what it held is due again when its lease ends
-                    weights = [0, 0, 1] if day == REFUSED_ON else [98, 2, 0]
-                    ends: Any = luck.choices(["ok", "error", "blocked"], weights, k=len(claims))
+                        continue  # a worker died: what it held is fetched next
+                    taken = queue[:25]
+                    del queue[:25]
+                    weights = [0, 0, 1] if day == AWAY_ON else [98, 2, 0]
+                    ends: Any = luck.choices(["ok", "error", "put off"], weights, k=len(taken))
                     told = [
                         Fetched(
                             site="imdb",
@@ -96,20 +110,14 @@ def main() -> None:
                             asked_id=each.ids[0],
                             title_id=each.title_id,
                         )
-                        for each, end in zip(claims, ends, strict=True)
+                        for each, end in zip(taken, ends, strict=True)
                     ]
-                    record(database, told)
-                    pages += len(claims)
-                    waited = max(
-                        [
-                            waited,
-                            *(
-                                now - asked.pop(each.ids[0])
-                                for each in claims
-                                if each.ids[0] in asked
-                            ),
-                        ]
-                    )
+                    with database.transaction() as cursor:
+                        cursor.execute("SELECT lock_titles()")
+                        write_outcomes(cursor, told)
+                    pages += len(taken)
+                    waits = [now - asked.pop(each.ids[0]) for each in taken if each.ids[0] in asked]
+                    waited = max([waited, *waits])
         last = START + DAYS * DAY
         rows: Any = execute(url, FOUND, last, last)
     ((known, unread, late, overdue),) = rows

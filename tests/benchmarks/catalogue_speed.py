@@ -1,34 +1,41 @@
-"""IMDb's datasets and the catalogue at full size: reading, import, claims and status.
+"""IMDb's datasets and the catalogue at full size: reading, import, what is due, and status.
 
 usage: python -m tests.benchmarks.catalogue_speed [TITLES]
 
 Time and memory are measured. The import, which is the command itself, runs in a process of its own,
 whose processor time and peak of memory the operating system tells, as does the reading of all
-datasets: those of the replica, of 2,000 titles. Claims are of 25 titles, of TITLES on each of three
-sites.
+datasets: those of the replica, of 2,000 titles. A batch of what is due has 32 titles, of TITLES on
+each of three sites, while 64 others are open. The program fails when feeding one takes longer than
+0.1 s, or more memory the more of them were fed.
 """
 
 import gzip
 import statistics
 import tempfile
+import time
+import tracemalloc
 from contextlib import closing
-from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from scrapy.settings import Settings
 
-from moviecrawler.catalogue import claims
+from moviecrawler.catalogue.due import select_due
 from moviecrawler.catalogue.figures import figures
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.clock import utc_now
+from moviecrawler.database.connection import Database
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
 from tests.benchmarks.harness import numbers, ours, run, seconds
 from tests.services.postgres import PostgresServer, execute, new_database
 
-BATCH = 25
+BATCH = 32
+OPEN = 64
+LONGEST = 0.1
+"""Seconds."""
+MOST_GROWTH = 1_000_000
+"""Bytes."""
 SITES: Any = ("imdb", "metacritic", "rottentomatoes")
 HALF_FETCHED = """
 UPDATE title_sites
@@ -83,6 +90,29 @@ def write_titles(folder: Path, titles: int) -> None:
                 ratings.write(b"tt%07d\t7.%d\t%d\n" % (n, n % 10, 5 + 3_000_000 // n))
 
 
+def feed_batches(store: Database, site: Any) -> None:
+    """Feed a hundred batches, one after the other, and print how long each takes."""
+    tracemalloc.start()
+    spans = []
+    peaks = []
+    open_titles: list[int] = []
+    for _ in range(100):
+        tracemalloc.reset_peak()
+        began = time.perf_counter()
+        found = select_due(store, site, BATCH, open_titles=open_titles[-OPEN:], now=utc_now())
+        spans.append(time.perf_counter() - began)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        open_titles = [*open_titles[-OPEN:], *(each.title_id for each in found)]
+        assert len(found) == BATCH
+    tracemalloc.stop()
+    print(
+        f"a batch of {BATCH} on {site}: {1e3 * statistics.median(spans):.1f} ms,"
+        f" {1e3 * max(spans):.1f} at most; {max(peaks) / 1e3:.0f} kB at most"
+    )
+    assert statistics.median(spans) <= LONGEST, "feeding takes too long"
+    assert max(peaks[50:]) - max(peaks[:50]) <= MOST_GROWTH, "the memory grows"
+
+
 def main() -> None:
     (titles,) = numbers(20_000, least=(1_000,))
     with tempfile.TemporaryDirectory() as folder, PostgresServer() as server:
@@ -108,13 +138,8 @@ def main() -> None:
         execute(url, HALF_FETCHED)
         execute(url, "VACUUM ANALYZE title_sites")
         with closing(open_catalogue(Settings({"DATABASE_URL": url}))) as store:
-            terms: Any = {"worker": "w", "lease": timedelta(hours=2), "now": utc_now()}
             for site in SITES:
-                spans = seconds(partial(claims.claim, store, site, BATCH, **terms), 10)
-                print(
-                    f"claiming {BATCH} on {site}: {1e3 * statistics.median(spans):.1f} ms, "
-                    f"{1e3 * max(spans):.1f} at most"
-                )
+                feed_batches(store, site)
             print(
                 f"status: {statistics.median(seconds(lambda: figures(store, utc_now()), 3)):.2f} s"
             )

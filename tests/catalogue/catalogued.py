@@ -1,25 +1,29 @@
 """A catalogue in Postgres of a few titles.
 
-It can be filled and claimed of, and tests can look at what stands there.
+It can be filled and asked what is due, and tests can look at what stands there.
 """
 
+from collections.abc import Collection
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from moviecrawler.catalogue import store
-from moviecrawler.catalogue.claims import Claim, claim, claim_unfound
+from moviecrawler.catalogue.due import DueTitle, search_unfound, select_due
 from moviecrawler.catalogue.loading import Imported, load
-from moviecrawler.catalogue.outcomes import AnyOutcome, Fetched, Judged, record
-from moviecrawler.catalogue.rows import ImportRow, ListedTitle
+from moviecrawler.catalogue.outcomes import write_outcomes
+from moviecrawler.catalogue.rows import (
+    ImportRow,
+    Listed,
+    ListedTitle,
+)
 from moviecrawler.database.connection import Database, open_database
-from moviecrawler.items import Movie, Site
+from moviecrawler.items import CoveredBySeries, Fetched, Movie, Site
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import record_of
 from tests.services.postgres import execute
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
-LEASE = timedelta(hours=2)
 DAY = timedelta(days=1)
 
 
@@ -53,7 +57,7 @@ def outcome(
     return Fetched(site=site, outcome=ended, at=at, asked_id=site_id, **fields)
 
 
-def judged(site_id: str, title_id: int, decision: Any = "accepted", **fields: Any) -> Judged:
+def judged(site_id: str, title_id: int, decision: Any = "accepted", **fields: Any) -> Fetched:
     """Return the outcome of a page of Rotten Tomatoes that was compared with a title."""
     compared = (
         {"got_id": site_id, "score": 2.5, "reasons": ["same title"]} if decision is not None else {}
@@ -66,7 +70,7 @@ def judged(site_id: str, title_id: int, decision: Any = "accepted", **fields: An
         **compared,
         **fields,
     }
-    return Judged(asked_id=site_id, title_id=title_id, decision=decision, **given)
+    return Fetched(asked_id=site_id, title_id=title_id, decision=decision, **given)
 
 
 def page(site: Any, site_id: str, title: str, **fields: Any) -> Movie:
@@ -88,8 +92,10 @@ class Catalogued(Database):
     def bring_in(self, *rows: ImportRow, source: str = "test", now: datetime = NOW) -> Imported:
         return load(self, source, "1", rows, len(rows), now)
 
-    def record(self, *outcomes: AnyOutcome) -> None:
-        record(self, outcomes)
+    def record(self, *outcomes: Fetched | CoveredBySeries) -> None:
+        with self.transaction() as cursor:
+            cursor.execute("SELECT lock_titles()")
+            write_outcomes(cursor, outcomes)
 
     def boost(self, *imdb_ids: str, weight: float = 1.0, now: datetime = NOW) -> None:
         assert self.boost_named([("imdb", imdb_id) for imdb_id in imdb_ids], weight, now) == []
@@ -100,27 +106,40 @@ class Catalogued(Database):
         with self.transaction() as cursor:
             return store.boost_named(cursor, titles, weight, now)
 
-    def claims_of(
-        self, size: int = 10, *, site: Any = "imdb", worker: str = "w", now: datetime = NOW
-    ) -> list[Claim]:
-        return claim(self, site, size, worker=worker, lease=LEASE, now=now)
+    def due(
+        self,
+        size: int = 10,
+        *,
+        site: Any = "imdb",
+        open_titles: Collection[int] = (),
+        now: datetime = NOW,
+    ) -> list[DueTitle]:
+        return select_due(self, site, size, open_titles=open_titles, now=now)
 
-    def claim_ids(self, size: int = 10, **more: Any) -> list[str]:
-        """Claim titles, and return their ids."""
-        return [claim.ids[0] for claim in self.claims_of(size, **more)]
+    def due_ids(self, size: int = 10, **more: Any) -> list[str]:
+        """Return the ids of titles that are due."""
+        return [title.ids[0] for title in self.due(size, **more)]
 
     def unfound(
-        self, site: Any = "rottentomatoes", size: int = 5, *, now: datetime = NOW
-    ) -> list[Claim]:
-        """Claim titles whose id is to be looked for in the site's lists."""
-        return claim_unfound(self, site, size, worker="w", lease=LEASE, now=now)[0]
+        self,
+        site: Any = "rottentomatoes",
+        size: int = 5,
+        *,
+        open_titles: Collection[int] = (),
+        now: datetime = NOW,
+    ) -> list[DueTitle]:
+        """Return titles whose id is to be looked for in the site's lists."""
+        return search_unfound(self, site, size, open_titles=open_titles, now=now)[0]
 
     def list_names(
         self, site: Any, *ids: str | ListedTitle, source: Any = "list", trending: bool = False
     ) -> None:
         """Have a list of a site name titles."""
-        seen = [each if isinstance(each, ListedTitle) else ListedTitle(each) for each in ids]
-        store.record_listed(self, site, seen, source, trending=trending, now=NOW)
+        titles = [each if isinstance(each, ListedTitle) else ListedTitle(each) for each in ids]
+        listed = Listed(site=site, titles=titles, source=source, trending=trending, at=NOW)
+        with self.transaction() as cursor:
+            cursor.execute("SELECT lock_titles()")
+            store.write_listed(cursor, listed)
 
     def state(self, imdb_id: str, site: str = "imdb") -> Any:
         """Return the row of a title on a site."""

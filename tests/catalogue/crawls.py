@@ -13,6 +13,7 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.store import open_catalogue
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.catalogue.catalogued import row
 from tests.crawling import Finished, counts, crawl_command, environment, scrapy
@@ -30,8 +31,15 @@ _PAGES = {
 class Due:
     """A replica, and a database with a catalogue of which crawls fetch what is due."""
 
-    def __init__(self, database_url: str, replica: ReplicaProcess, data: Path) -> None:
+    def __init__(
+        self,
+        database_url: str,
+        replica: ReplicaProcess,
+        data: Path,
+        collection: Collection = COLLECTION,
+    ) -> None:
         self.url = database_url
+        self.collection = collection
         self.replica = replica
         self.data = data
         self._settings = {"DATABASE_URL": database_url, "CSV_ENABLED": "0"}
@@ -41,7 +49,7 @@ class Due:
 
         No import command is run for that.
         """
-        movies = [COLLECTION.title(number).movies["imdb"] for number in range(titles)]
+        movies = [self.collection.title(number).movies["imdb"] for number in range(titles)]
         rows = [
             row(
                 n,
@@ -72,10 +80,10 @@ class Due:
         return finished
 
     @contextmanager
-    def worker(self, **settings: str) -> Iterator[ForkedCommand]:
-        """Run a worker on what is due at IMDb; its log is `worker.log`."""
+    def worker(self, name: str = "worker", **settings: str) -> Iterator[ForkedCommand]:
+        """Run a worker on what is due at IMDb; its log is `<name>.log`."""
         environ = environment(self.data, self.replica, **(self._settings | settings))
-        with (self.data / "worker.log").open("wb") as log:
+        with (self.data / f"{name}.log").open("wb") as log:
             command = ["crawl", "imdb", "-a", "lane=due"]
             running = ForkedCommand(command, env=environ, cwd=self.data, stderr=log)
             try:
@@ -86,8 +94,8 @@ class Due:
 
     @property
     def log(self) -> str:
-        """What the worker has logged."""
-        return (self.data / "worker.log").read_text()
+        """What all workers have logged."""
+        return "\n".join(path.read_text() for path in sorted(self.data.glob("*.log")))
 
     def pages(self, site: str = "imdb") -> dict[str, int]:
         """Return how often each title's page was asked for."""
@@ -108,7 +116,3 @@ class Due:
                 "SELECT state::text, count(*) FROM title_sites WHERE site = %s GROUP BY state", site
             )
         )
-
-    def claimed(self) -> Any:
-        """Return how many claims there are."""
-        return self.sql("SELECT count(*) FROM title_sites WHERE claimed_until IS NOT NULL")[0][0]

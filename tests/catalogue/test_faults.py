@@ -1,11 +1,12 @@
-"""`lane=due` while workers are killed, and while the database goes away.
+"""`lane=due` while workers are killed, and while the database or the site goes away.
 
 Others import and crawl at the same time.
 """
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -15,13 +16,15 @@ import redis
 
 from moviecrawler.clock import utc_text
 from moviecrawler.frontier.keys import SiteKeys
+from moviecrawler.replica.collection import Collection
 from tests.catalogue.catalogued import Catalogued
 from tests.catalogue.crawls import Due
-from tests.crawling import change
-from tests.services.replica import IDS, TITLES
+from tests.crawling import change, crawl_command
+from tests.services.replica import IDS, TITLES, ForkedReplica
 from tests.waiting import LONGEST, wait_for
 
-BATCH = {"CATALOGUE_BATCH": "10"}
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 
 
 @pytest.fixture
@@ -30,48 +33,132 @@ def slow(due: Due) -> Due:
     return due
 
 
-def assert_all_fetched(due: Due) -> None:
+def assert_all_fetched(due: Due, titles: int = TITLES) -> None:
     counted = (
-        "SELECT count(*), count(*) FILTER (WHERE state = 'ok'), count(claimed_until)"
+        "SELECT count(*), count(*) FILTER (WHERE state = 'ok'),"
+        " count(*) FILTER (WHERE next_due - last_success IN ('14 days', '90 days'))"
         " FROM title_sites WHERE site = 'imdb'"
     )
-    assert due.sql(counted) == [(TITLES, TITLES, 0)]
-    assert due.sql("SELECT count(*), count(DISTINCT site_id) FROM records") == [(TITLES, TITLES)]
+    assert due.sql(counted) == [(titles, titles, titles)]
+    assert due.sql("SELECT count(*), count(DISTINCT site_id) FROM records") == [(titles, titles)]
 
 
 @pytest.mark.promise(
-    "A title is claimed by one worker at a time,"
-    " and what a killed worker had is fetched by another."
+    "What is due is queued once for all workers, within the budget, and no killed worker loses it."
 )
-@pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared"])
-def test_what_a_killed_worker_had_is_fetched_by_another(
-    slow: Due, redis_url: str, *, shared: bool
+def test_two_workers_that_are_killed_four_times_fetch_all_and_the_boosted_first(
+    database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    given = {**BATCH, "CATALOGUE_LEASE": "4"}
-    if shared:
-        given |= {"REDIS_URL": redis_url, "FRONTIER_LEASE": "2"}
-    with slow.worker(**given):  # which is killed
-        wait_for(lambda: len(slow.pages()) >= 15)
+    titles = 200
+    collection = Collection(1, titles)
+    boosted = collection.imdb_ids[100:110]
+    given = {"REDIS_URL": redis_url, "FRONTIER_LEASE": "2"}
+    in_flight = 0
+    with ForkedReplica(titles=titles, light=True) as replica, ExitStack() as stack:
+        change(replica, latency=200)
+        due = Due(database_url, replica, tmp_path, collection)
+        due.know(titles)
+        with closing(Catalogued(database_url)) as store:
+            store.boost(*boosted, now=datetime.now(UTC))
+        workers = [stack.enter_context(due.worker(f"{number}", **given)) for number in range(2)]
+        for kill in range(4):
+            wait_for(lambda kill=kill: len(due.pages()) >= 30 * (kill + 1))  # type: ignore[misc]
+            workers[kill % 2].kill()
+            workers[kill % 2].wait()
+            in_flight += sum(due.pages().values()) - due.states().get("ok", 0)
+            workers[kill % 2] = stack.enter_context(due.worker(f"{kill + 2}", **given))
+        assert [worker.wait(LONGEST) for worker in workers] == [0, 0], due.log
+        pages = due.pages()
+    assert_all_fetched(due, titles)
+    assert sum(pages.values()) - titles <= in_flight
+    assert set(list(pages)[: len(boosted)]) == {f"/title/{imdb_id}/" for imdb_id in boosted}
+    boosts = "SELECT count(*) FROM title_sites WHERE site = 'imdb' AND boost_due IS NOT NULL"
+    assert due.sql(boosts) == [(0,)]
+    assert due.sql("SELECT count(*) FROM feeds") == [(0,)]  # the run is over
+
+
+def test_what_a_killed_worker_had_is_fetched_by_the_next_one_without_redis(slow: Due) -> None:
+    for kill in range(1, 4):
+        with slow.worker():  # which is killed
+            wait_for(lambda kill=kill: len(slow.pages()) >= 8 * kill)  # type: ignore[misc]
     change(slow.replica, latency=0)
-    for _ in range(2):  # what was claimed and never queued is due again after its lease
-        ended = slow.fetch(**given)
-        assert ended.code == 0, ended.log[-3000:]
-    wait_for(
-        lambda: slow.sql("SELECT count(*) FROM title_sites WHERE claimed_until > now()") == [(0,)]
-    )
-    assert slow.fetch(**given).code == 0
+    assert slow.fetch().code == 0
     assert_all_fetched(slow)
 
 
-def test_a_database_that_goes_away_in_the_middle_of_a_crawl_costs_only_time(slow: Due) -> None:
-    def is_noticed(times: int) -> bool:
-        return running.poll() is not None or slow.log.count("and will be tried again") >= times
+@pytest.mark.promise(
+    "A title that the network keeps from us is tried again in an hour, and that counts for nothing."
+)
+def test_a_title_whose_host_times_out_is_tried_once_an_hour(due: Due) -> None:
+    due.sql("UPDATE title_sites SET next_due = 'infinity' WHERE site_id <> %s", IDS[0])
+    boosted = "UPDATE title_sites SET boost = 1, boost_due = now() WHERE site_id = %s"
+    due.sql(boosted, IDS[0])
+    change(due.replica, faults={"timeout": 1.0})
+    impatient = {"DOWNLOAD_TIMEOUT": "1", "RETRY_TIMES": "0", "FRONTIER_IDLE": "3"}
+    state = (
+        "SELECT state::text, failures, boost_due = next_due, next_due - now() FROM title_sites"
+        " WHERE site_id = %s"
+    )
+    for times in (1, 2):
+        began = datetime.now(UTC)
+        finished = due.scrapy(*crawl_command("imdb", "lane=due", **impatient))
+        assert finished.code == 1, finished.log
+        assert "1 failed" in finished.summary.titles
+        assert sum(due.pages().values()) == times
+        ((outcome, failures, is_boosted, left),) = due.sql(state, IDS[0])
+        assert (outcome, failures, is_boosted) == ("never", 0, True)
+        assert HOUR - (datetime.now(UTC) - began) <= left <= HOUR
+        due.sql("UPDATE title_sites SET next_due = now() WHERE site_id = %s", IDS[0])
+        due.sql(boosted, IDS[0])
 
-    with slow.worker(**BATCH) as running:
-        for times in (1, 2):
-            wait_for(lambda times=times: len(slow.pages()) >= 15 * times)  # type: ignore[misc]
-            with away(slow.url):
-                wait_for(lambda times=times: is_noticed(times))  # type: ignore[misc]
+
+def test_a_dead_letter_is_an_error_of_its_title(slow: Due) -> None:
+    slow.sql("UPDATE title_sites SET next_due = 'infinity' WHERE site_id <> %s", IDS[0])
+    change(slow.replica, latency=60_000)
+    given = {"FRONTIER_DELIVERIES": "2", "RETRY_TIMES": "0"}
+    for times in (1, 2):
+        with slow.worker(DOWNLOAD_TIMEOUT="60", **given):  # which the page kills
+            wait_for(lambda times=times: sum(slow.pages().values()) == times)  # type: ignore[misc]
+    change(slow.replica, latency=0)
+    finished = slow.fetch(**given)
+    assert finished.code == 1, finished.log
+    assert "1 dead letters" in finished.summary.titles
+    assert sum(slow.pages().values()) == 2
+    state = "SELECT state::text, failures, next_due > now() + interval '23 h' FROM title_sites"
+    assert slow.sql(f"{state} WHERE site_id = %s", IDS[0]) == [("error", 1, True)]
+
+
+def test_a_limit_is_that_of_the_run_and_the_next_one_has_its_own(due: Due, redis_url: str) -> None:
+    for times in (1, 2):
+        assert due.fetch("imdb", "limit=7", REDIS_URL=redis_url).code == 0
+        assert due.states()["ok"] == 7 * times
+    assert set(due.pages().values()) == {1}
+
+
+def test_a_worker_waits_for_what_becomes_due_and_another_queue_is_refused(
+    due: Due, redis_url: str
+) -> None:
+    later = IDS[-1]
+    due.sql("UPDATE title_sites SET next_due = 'infinity' WHERE site_id = %s", later)
+    with due.worker(REDIS_URL=redis_url, FRONTIER_IDLE="3600") as running:
+        wait_for(lambda: due.states().get("ok") == TITLES - 1, detail=lambda: due.log)
+        refused = due.fetch()  # with a queue in its own file
+        assert refused.code == 1
+        assert "(frontier_refused)" in refused.log
+        assert "what is due on imdb goes into another queue: run lane-due-" in refused.summary.next
+        due.sql("UPDATE title_sites SET next_due = now() WHERE site_id = %s", later)
+        wait_for(lambda: due.states() == {"ok": TITLES}, detail=lambda: due.log)
+        running.terminate()
+        running.wait(LONGEST)
+    assert set(due.pages().values()) == {1}
+
+
+def test_a_database_that_goes_away_in_the_middle_of_a_crawl_costs_only_time(slow: Due) -> None:
+    with slow.worker() as running:
+        wait_for(lambda: len(slow.pages()) >= 15)
+        with away(slow.url):
+            wait_for(lambda: "catalogue can't be asked now" in slow.log, detail=lambda: slow.log)
+            wait_for(lambda: "postgres: attempt 2 failed" in slow.log, detail=lambda: slow.log)
         assert running.wait(LONGEST) == 0
     assert "Traceback" not in slow.log
     assert set(slow.pages().values()) == {1}
@@ -100,7 +187,7 @@ def away(database_url: str) -> Iterator[None]:
 def test_imports_and_boosts_in_the_middle_of_a_crawl_disturb_neither(slow: Due) -> None:
     imports = 0
     boosted: list[Any] = [("imdb", imdb_id) for imdb_id in IDS[::3]]
-    with slow.worker(**BATCH) as running, closing(Catalogued(slow.url)) as store:
+    with slow.worker() as running, closing(Catalogued(slow.url)) as store:
         wait_for(lambda: len(slow.pages()) >= 5)
         while running.poll() is None:
             imports += 1
@@ -114,7 +201,7 @@ def test_imports_and_boosts_in_the_middle_of_a_crawl_disturb_neither(slow: Due) 
     assert_all_fetched(slow)
 
 
-def test_nothing_is_claimed_while_another_worker_knows_that_the_site_refuses_us(
+def test_nothing_is_fetched_while_another_worker_knows_that_the_site_refuses_us(
     due: Due, redis_url: str
 ) -> None:
     until = (datetime.now(UTC).timestamp() + 3600) * 1000
@@ -126,6 +213,4 @@ def test_nothing_is_claimed_while_another_worker_knows_that_the_site_refuses_us(
     assert f"imdb refused us; imdb is not asked until {utc_text(until / 1000)}" in ended.log
     assert "(site_stopped)" in ended.log
     assert due.pages() == {}
-    assert due.sql(
-        "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL OR state <> 'never'"
-    ) == [(0,)]
+    assert due.states() == {"never": TITLES}

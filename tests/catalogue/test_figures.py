@@ -32,23 +32,15 @@ def test_a_site_has_caught_up_when_its_budget_has_done_what_is_left(
 
 def test_the_figures_count_each_title_once(store: Catalogued) -> None:
     store.bring_in(*(row(number, year=2026 if number == 1 else 1990) for number in range(1, 7)))
-    store.claim_ids(1)
     store.record(
         outcome("tt1000001", at=NOW - 20 * DAY),
         outcome("tt1000002", at=NOW - 3 * DAY),
         outcome("tt1000003", "absent"),
         outcome("tt1000004", "error"),
-        outcome("tt1000005", "blocked"),
+        outcome("tt1000005", "put off", at=NOW - DAY),
     )
     imdb, metacritic, _ = figures(store, NOW)
-    assert (imdb.known, imdb.unread, imdb.ok, imdb.absent, imdb.error, imdb.blocked) == (
-        6,
-        3,
-        2,
-        1,
-        1,
-        1,
-    )
+    assert (imdb.known, imdb.unread, imdb.ok, imdb.absent, imdb.error) == (6, 3, 2, 1, 1)
     assert (imdb.due, imdb.overdue, imdb.in_date_share) == (3, 1, 0.5)
     assert imdb.pages_a_day == pytest.approx(1 / 14 + 5 / 90)
     assert imdb.oldest == NOW - 20 * DAY

@@ -36,7 +36,7 @@ def test_an_import_adds_and_changes_and_repeats_nothing(store: Catalogued) -> No
     store.write(page("imdb", "tt1000009", "Title 9", imdb_id="tt1000009"))
     store.record(outcome("tt1000009", got_id="tt1000009"))
     assert store.bring_in(row(9)).added == 0
-    assert "tt1000009" not in store.claim_ids()
+    assert "tt1000009" not in store.due_ids()
 
 
 def test_a_popularity_gives_way_to_that_of_the_same_or_a_higher_source(store: Catalogued) -> None:

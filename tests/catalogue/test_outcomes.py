@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.claims import release
 from moviecrawler.catalogue.figures import reviews
-from moviecrawler.catalogue.outcomes import Judged, decide
+from moviecrawler.catalogue.outcomes import decide
 from moviecrawler.catalogue.rows import ListedTitle
+from moviecrawler.items import Fetched
 from tests.catalogue.catalogued import DAY, NOW, Catalogued, judged, outcome, page, row, wikidata
 
 SITE: Any = "rottentomatoes"
 OLD = date(1999, 3, 31)
 YOUNG = NOW.date()
 
-DUE: list[tuple[str, date | None, int, int]] = [
+DUE: list[tuple[str, date | None, int, float]] = [
     # Young titles are due after 14 days, others after 90.
     ("ok", YOUNG - 179 * DAY, 0, 14),
     ("ok", YOUNG - 180 * DAY, 0, 90),
@@ -32,7 +32,7 @@ DUE: list[tuple[str, date | None, int, int]] = [
     ),
     ("error", YOUNG, 5, 14),
     ("absent", YOUNG, 2, 90),
-    ("blocked", OLD, 3, 0),  # says nothing of a title: it stays due as it was
+    ("put off", OLD, 3, 1 / 24),  # says nothing of a title
 ]
 
 
@@ -49,7 +49,6 @@ def test_a_title_is_due_again(store: Catalogued) -> None:
             NOW,
             imdb_id,
         )
-    store.claim_ids(100)
     store.record(
         *(
             outcome(i, ended, released=released)
@@ -58,11 +57,11 @@ def test_a_title_is_due_again(store: Catalogued) -> None:
     )
     found = [store.state(imdb_id) for imdb_id in ids]
     assert [each.next_due - NOW for each in found] == [days * DAY for *_, days in DUE]
-    assert [each.state for each in found] == [ended for ended, *_ in DUE]
+    states = [{"put off": "never"}.get(ended, ended) for ended, *_ in DUE]
+    assert [each.state for each in found] == states
     assert [each.failures for each in found] == [
-        {"error": failures + 1, "blocked": failures}.get(ended, 0) for ended, _, failures, _ in DUE
+        {"error": failures + 1, "put off": failures}.get(ended, 0) for ended, _, failures, _ in DUE
     ]
-    assert {each.claimed_by for each in found} == {None}
     # A title whose page tells no date is as old as the catalogue says.
     store.record(outcome("tt1000080", "error"), outcome("tt1000080"))  # of which the last counts
     assert store.state("tt1000080").next_due == NOW + 14 * DAY
@@ -72,7 +71,7 @@ def test_a_title_is_due_again(store: Catalogued) -> None:
 def test_an_id_that_wikidata_names_is_checked_against_its_page(store: Catalogued) -> None:
     store.bring_in(row(1, title="비밀의 정원", original_title="Bimirui jeongwon", year=2001))
     store.bring_in(wikidata(1, "m/secret"))
-    (found,) = store.claims_of(site=SITE)
+    (found,) = store.due(site=SITE)
     assert (found.ids, found.evidence) == (["m/secret"], "wikidata")
     assert found.wanted is not None
     assert (found.wanted.title, found.wanted.original_title) == ("비밀의 정원", "Bimirui jeongwon")
@@ -117,11 +116,11 @@ def test_a_page_that_is_another_titles_is_not_tried_again_and_the_lists_are_sear
     store.bring_in(row(1, title="The Quiet Mill"))
     lead = wikidata(1, "m/wrong")
     assert store.bring_in(lead).ids == 1
-    (found,) = store.claims_of(site=SITE)
+    (found,) = store.due(site=SITE)
     decision, how = (None, "absent") if ended == "absent" else ("refused", "ok")
     store.record(judged("m/wrong", found.title_id, decision, outcome=how))
     stored = store.state("tt1000001", SITE)
-    assert (stored.state, stored.site_id, stored.claimed_by) == ("never", None, None)
+    assert (stored.state, stored.site_id, stored.next_due) == ("never", None, NOW)
     assert store.unfound() == []  # so it waits for a week, or for the next sitemap
     store.list_names(SITE, "m/the_quiet_mill", source="sitemap")
     assert [(each.ids, each.evidence) for each in store.unfound()] == [
@@ -137,11 +136,11 @@ def test_an_id_for_which_another_titles_page_came_is_reviewed_and_tried_again_in
     store: Catalogued,
 ) -> None:
     store.bring_in(row(1), row(2))
-    title_id = store.claims_of()[0].title_id
+    title_id = store.due()[0].title_id
     wrong = outcome("tt1000001", "error", other_id="tt1000009", title_id=title_id)
     store.record(wrong)
     found = store.state("tt1000001")
-    assert (found.state, found.failures, found.claimed_by) == ("error", 1, None)
+    assert (found.state, found.failures) == ("error", 1)
     assert (found.site_id, found.next_due) == ("tt1000001", NOW + 14 * DAY)
     decisions = "SELECT site_id, decision, reasons FROM title_matches"
     reviewed = ("tt1000001", "review", ["but its page is that of tt1000009"])
@@ -155,7 +154,7 @@ def test_an_id_for_which_another_titles_page_came_is_reviewed_and_tried_again_in
     store.record(wrong)
     assert decide(store, "tt1000001", "imdb", None, accept=False, now=NOW) == ["tt1000001"]
     assert store.state("tt1000001").site_id is None
-    # Without a claim, nobody is asked.
+    # When it was not due, nobody is asked.
     store.record(outcome("tt1000002", "error", other_id="tt1000009"))
     assert len(store.sql(decisions)) == 1
     assert store.state("tt1000002").next_due == NOW + 14 * DAY
@@ -168,10 +167,10 @@ def test_after_the_page_of_another_title_the_next_listed_id_is_tried(store: Cata
     first, second = found.ids
     wrong = {"decision": None, "outcome": "error", "other_id": "m/other", "evidence": "list"}
     store.record(judged(first, found.title_id, **wrong, has_more_ids=True))
-    assert store.state("tt1000001", SITE).claimed_by == "w"
+    assert store.state("tt1000001", SITE).state == "never"
     store.record(judged(second, found.title_id, **wrong))
     state = store.state("tt1000001", SITE)
-    assert (state.claimed_by, state.state, state.next_due) == (None, "error", NOW + 14 * DAY)
+    assert (state.state, state.next_due) == ("error", NOW + 14 * DAY)
     found = store.sql("SELECT site_id, decision FROM title_matches ORDER BY 1")
     assert found == [("m/dune", "review"), ("m/dune_2000", "review")]
 
@@ -187,7 +186,7 @@ def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
         ("tt1000001", "m/dune"),
         ("tt1000002", "m/two"),
     }
-    assert store.claims_of(site=SITE) == []
+    assert store.due(site=SITE) == []
     assert decide(store, "tt1000001", SITE, None, accept=True, now=NOW) == ["m/dune"]
     assert decide(store, "tt1000002", SITE, "m/two", accept=False, now=NOW) == ["m/two"]
     assert decide(store, "tt1000002", SITE, "m/two", accept=False, now=NOW) == []
@@ -195,7 +194,7 @@ def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
     assert reviews(store, 10) == []
     # What a person accepts is fetched then, and needs no check; what a person refused stays
     # refused.
-    (again,) = store.claims_of(site=SITE)
+    (again,) = store.due(site=SITE)
     assert (again.ids, again.wanted, store.state("tt1000001", SITE).id_source) == (
         ["m/dune"],
         None,
@@ -212,7 +211,6 @@ def test_listed_ids_are_tried_by_year_and_never_another_titles(store: Catalogued
     store.list_names(SITE, "m/1000086-dune", "m/dune_2021", ListedTitle("m/dune", 2018))
     store.list_names(SITE, "m/dune", source="sitemap")  # which tells no year
     assert [found.ids[0] for found in store.unfound()] == ["m/dune_2021", "m/dune"]
-    release(store, "w")
     store.write(page(SITE, "m/dune_2021", "Dune", year=2021))
     store.record(judged("m/dune_2021", store.title_id()))
     (left,) = store.unfound()  # whose namesake is no rival any more
@@ -221,7 +219,7 @@ def test_listed_ids_are_tried_by_year_and_never_another_titles(store: Catalogued
 
 def listed(
     site_id: str, title_id: Any, ended: Any = "absent", decision: Any = None, **fields: Any
-) -> Judged:
+) -> Fetched:
     return judged(site_id, title_id, decision, outcome=ended, evidence="list", **fields)
 
 
@@ -238,10 +236,10 @@ def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(store: Ca
     doubtful = listed("m/dune", found.title_id, **leads, has_more_ids=True)
     store.record(doubtful, listed("m/dune_2021", found.title_id, has_more_ids=True))
     stored = store.state("tt1000001", SITE)
-    assert (stored.state, stored.claimed_by) == ("never", "w")
+    assert (stored.state, stored.next_due.year) == ("never", 1970)
     store.record(listed("m/dune_2022", found.title_id, "error"))
     stored = store.state("tt1000001", SITE)
-    assert (stored.state, stored.claimed_by, stored.next_due) == ("error", None, NOW + DAY)
+    assert (stored.state, stored.next_due) == ("error", NOW + DAY)
     assert dict(store.sql("SELECT site_id, reasons FROM title_matches")) == {
         "m/dune_1984": ["same title"],
         "m/dune": ["but it leads to m/dune_1984"],
@@ -255,4 +253,3 @@ def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(store: Ca
     ):
         (again,) = store.unfound(now=NOW + days * DAY)
         assert set(again.ids) == ids
-        release(store, "w")

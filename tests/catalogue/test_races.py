@@ -1,14 +1,13 @@
-"""What happens to a title, or to the database, while a worker has it claimed."""
+"""What happens to a title, or to the database, while a worker fetches its page."""
 
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.claims import Claim
+from moviecrawler.catalogue.due import DueTitle
 from tests.catalogue.catalogued import (
     DAY,
-    LEASE,
     NOW,
     Catalogued,
     judged,
@@ -22,8 +21,8 @@ from tests.pipelines.runs import led_from
 SITE: Any = "rottentomatoes"
 
 
-def ended(found: Claim, how: Any = "ok", **fields: Any) -> Any:
-    """Return the outcome of a claim's first id."""
+def ended(found: DueTitle, how: Any = "ok", **fields: Any) -> Any:
+    """Return the outcome of the first id of a title that was due."""
     if found.evidence is None:
         return outcome(found.ids[0], how, site=SITE, title_id=found.title_id, **fields)
     return judged(
@@ -31,7 +30,7 @@ def ended(found: Claim, how: Any = "ok", **fields: Any) -> Any:
     )
 
 
-def compared(found: Claim, site_id: str, decision: Any, **fields: Any) -> Any:
+def compared(found: DueTitle, site_id: str, decision: Any, **fields: Any) -> Any:
     return judged(
         found.ids[0], found.title_id, decision, evidence=found.evidence, got_id=site_id, **fields
     )
@@ -53,20 +52,20 @@ def test_what_came_of_an_old_id_says_nothing_of_the_one_that_an_import_has_broug
         store.list_names(SITE, "m/old")
     else:
         store.bring_in(wikidata(1, "m/old"))
-    (found,) = store.unfound() or store.claims_of(site=SITE)
+    (found,) = store.unfound() or store.due(site=SITE)
     store.bring_in(wikidata(1, "m/new", "given", 4.0))
     store.record(compared(found, "m/old", "refused") if how == "refused" else ended(found, how))
     stored = store.state("tt1000001", SITE)
     assert (stored.site_id, stored.state, stored.failures) == ("m/new", "never", 0)
-    assert [each.ids for each in store.claims_of(site=SITE, now=NOW + LEASE)] == [["m/new"]]
+    assert [each.ids for each in store.due(site=SITE)] == [["m/new"]]
 
 
-def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(
+def test_a_record_that_is_moved_while_it_is_fetched_takes_its_outcome_along(
     store: Catalogued,
 ) -> None:
     store.bring_in(row(1))
     linked(store, 1, "m/one")
-    (found,) = store.claims_of(site=SITE, now=NOW + 100 * DAY)
+    (found,) = store.due(site=SITE, now=NOW + 100 * DAY)
     (moved,) = store.sql("SELECT move_record('rottentomatoes', 'm/one')")[0]
     store.record(ended(found, got_id="m/one", at=NOW + 100 * DAY))
     columns = "state::text, site_id, last_success"
@@ -87,7 +86,7 @@ def test_an_id_whose_record_a_person_has_placed_is_given_to_no_other_title(
     (moved,) = store.sql("SELECT move_record('rottentomatoes', 'm/one')")[0]
     store.bring_in(wikidata(1, "m/one"))
     store.list_names(SITE, "m/one")
-    assert [found.title_id for found in store.claims_of(site=SITE)] == [moved]
+    assert [found.title_id for found in store.due(site=SITE)] == [moved]
     store.record(judged("m/one", store.title_id(), evidence="list"))
     assert store.sql("SELECT title_id FROM title_sites WHERE site_id = 'm/one'") == [(moved,)]
     assert store.sql(
@@ -106,49 +105,47 @@ def test_an_id_is_of_the_title_whose_page_shows_it_best(
     store.bring_in(row(1), row(2))
     linked(store, 1, "m/new", score=known)
     store.bring_in(wikidata(2, "m/alias"))
-    (claim,) = store.claims_of(site=SITE)
+    (due,) = store.due(site=SITE)
     if owner != 1:
         store.write(page(SITE, "m/new", "Title 2", imdb_id="tt1000002", scraped_at=NOW + DAY))
-    store.record(compared(claim, "m/new", "accepted", score=found))
+    store.record(compared(due, "m/new", "accepted", score=found))
     ids = [store.state(f"tt100000{number}", SITE).site_id for number in (1, 2)]
     assert ids == ["m/new" if number == owner else None for number in (1, 2)]
     if owner == 1:
         decided = store.sql(
-            "SELECT site_id, decision::text FROM title_matches WHERE title_id = %s", claim.title_id
+            "SELECT site_id, decision::text FROM title_matches WHERE title_id = %s", due.title_id
         )
         assert dict(decided) == {"m/new": "review", "m/alias": "refused"}
         assert store.state("tt1000002", SITE).state == "never"
 
 
-def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_behind(
+def test_a_page_that_moves_to_an_id_of_another_title_is_that_titles(
     store: Catalogued,
 ) -> None:
     store.bring_in(row(1), row(2))
     linked(store, 1, "m/old")
     linked(store, 2, "m/new")
     later = NOW + 100 * DAY
-    one, two = sorted(store.claims_of(site=SITE, now=later), key=lambda found: found.title_id)
+    one, two = sorted(store.due(site=SITE, now=later), key=lambda found: found.title_id)
     store.write(page(SITE, "m/new", "Title 2", scraped_at=later, fetch=led_from("m/old")))
     store.record(ended(one, got_id="m/new", at=later), ended(two, got_id="m/new", at=later))
     assert store.sql("SELECT count(*) FROM records WHERE site = 'rottentomatoes'") == [(2,)]
     found = store.sql(
-        "SELECT site_id, state::text, last_success, claimed_by FROM title_sites"
+        "SELECT site_id, state::text, last_success FROM title_sites"
         " WHERE site = 'rottentomatoes' ORDER BY title_id"
     )
     # The page is the second title's, and the first one has none.
-    assert found == [(None, "never", None, None), ("m/new", "ok", later, None)]
+    assert found == [(None, "never", None), ("m/new", "ok", later)]
 
 
-def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(
+def test_a_title_that_is_boosted_while_it_is_fetched_is_served_by_that_page(
     store: Catalogued,
 ) -> None:
     store.bring_in(row(1))
-    store.claim_ids()
     store.boost("tt1000001")
-    assert store.claim_ids(worker="other") == []
     store.record(outcome("tt1000001", at=NOW + timedelta(minutes=1)))
     assert store.state("tt1000001").boost_due is None
-    assert store.claim_ids(now=NOW + DAY) == []
+    assert store.due_ids(now=NOW + DAY) == []
 
 
 def test_signs_that_no_database_takes_lose_no_outcome(store: Catalogued) -> None:

@@ -3,11 +3,10 @@
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from moviecrawler.catalogue.claims import claim_unfound
+from moviecrawler.catalogue.due import search_unfound
 from moviecrawler.catalogue.figures import due
-from moviecrawler.catalogue.outcomes import CoveredBySeries
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.items import Score
+from moviecrawler.items import CoveredBySeries, Score
 from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, page, row
 
 SITE: Any = "metacritic"
@@ -90,12 +89,12 @@ def test_a_series_is_due_after_7_days_while_its_newest_part_is_young_and_then_as
         expected = (NOW + WEEK, NOW + WEEK - AHEAD) if is_young else (NOW + 90 * DAY, None)
         assert (found.next_due, found.boost_due) == expected, imdb_id
     # It goes before others a little before its week is over, whatever else waits.
-    assert store.claim_ids(now=NOW + WEEK - AHEAD) == [
+    assert store.due_ids(now=NOW + WEEK - AHEAD) == [
         ids[n] for n, (_, _, is_young) in enumerate(series) if is_young
     ]
     # As soon as its page names a new season, a series that rested is fetched every week.
     (first,) = named(store, 1)
-    assert first not in store.claim_ids(site=SITE)
+    assert first not in store.due_ids(site=SITE)
     named(store, 1, 2, year=NOW.year)
     store.record(outcome("tv/salt", site=SITE, released=date(2001, 12, 31)))
     assert store.state("tt1000001", SITE).next_due == NOW + WEEK
@@ -122,7 +121,7 @@ def test_seasons_are_on_the_sites_that_named_them_and_nowhere_else(store: Catalo
         (2, "metacritic", "tv/salt/season-2"),
         (2, "rottentomatoes", "tv/salt/s02"),
     ]
-    assert claim_unfound(store, "rottentomatoes", 9, worker="w", lease=DAY, now=NOW) == ([], False)
+    assert search_unfound(store, "rottentomatoes", 9, open_titles=(), now=NOW) == ([], False)
 
 
 def test_a_season_that_its_series_page_tells_of_is_not_fetched_until_that_stays_away(
@@ -131,33 +130,31 @@ def test_a_season_that_its_series_page_tells_of_is_not_fetched_until_that_stays_
     store.bring_in(show(end_year=2005))
     season, silent = named(store, 1, 2)
     store.record(outcome("tv/salt", site=SITE, released=date(2001, 12, 31)))
-    assert store.claim_ids(site=SITE) == []  # what the page tells is still on its way
+    assert store.due_ids(site=SITE) == []  # what the page tells is still on its way
     told(store, season)
     found = of_season(store, season)
     assert (found.state, found.last_success, found.next_due) == ("ok", NOW, NOW + (90 + 14) * DAY)
     # Nobody was told of the other one: the worker died.
-    assert store.claim_ids(site=SITE, now=NOW + DAY) == [silent]
+    assert store.due_ids(site=SITE, now=NOW + DAY) == [silent]
 
     later = NOW + 90 * DAY
     told(store, season, at=later)
     told(store, season, at=NOW)  # which comes late
     assert of_season(store, season).last_success == later
-    assert season not in store.claim_ids(site=SITE, now=later + 103 * DAY)
+    assert season not in store.due_ids(site=SITE, now=later + 103 * DAY)
     overdue = later + 104 * DAY
-    assert season in store.claim_ids(site=SITE, now=overdue)
-    # Its series' page comes while its own is fetched: the claim stays.
+    assert season in store.due_ids(site=SITE, now=overdue)
+    # Its series' page comes while its own is fetched.
     told(store, season, at=overdue)
-    assert of_season(store, season).claimed_by == "w"
     store.record(outcome(season, site=SITE, at=overdue, released=date(2002, 12, 31)))
-    found = of_season(store, season)
-    assert (found.claimed_by, found.next_due) == (None, overdue + 90 * DAY)
+    assert of_season(store, season).next_due == overdue + 90 * DAY
 
 
 def test_a_season_of_which_a_score_is_not_told_has_its_own_page_fetched(store: Catalogued) -> None:
     store.bring_in(show(end_year=2005))
     (season,) = named(store, 1)
     told(store, season, lacks_scores=True)
-    assert store.claim_ids(site=SITE)[-1] == season
+    assert store.due_ids(site=SITE)[-1] == season
     store.record(outcome(season, site=SITE, released=date(2002, 12, 31)))
     told(store, season, at=NOW + DAY, lacks_scores=True)
     found = of_season(store, season)
@@ -178,4 +175,4 @@ def test_a_season_is_as_popular_as_its_series_and_boosted_by_its_own_id(store: C
     ]
     named_first = [(each.queue, each.title) for each in due(store, SITE, 5, NOW)]
     assert named_first[0] == ("boosted", "Title 1, season 2")
-    assert store.claim_ids(1, site=SITE) == [ids[1]]
+    assert store.due_ids(1, site=SITE) == [ids[1]]

@@ -908,8 +908,9 @@ ENDS: dict[str, Ending] = {
         play=due(SITE_BUDGETS='{"127.0.0.1": {"per_day": 2}}'),
         code=3,
         reason="budget_spent",
-        titles="2 titles asked for: 2 stored",
-        next="…budget of … is spent; …; 2 titles are due now, the next one on …",
+        titles="4 titles asked for: 2 stored, 2 waiting in the queue",
+        next="…budget of … is spent; …; 3 requests wait in the queue, and the same command goes on"
+        " with them; 2 titles are due now, the next one on …",
         stored=IDS[:2],
     ),
     "a site that refuses what is due": Ending(
@@ -917,7 +918,7 @@ ENDS: dict[str, Ending] = {
         code=1,
         reason="site_stopped",
         titles="4 titles asked for: 4 waiting in the queue",
-        next="imdb refused us (…; 4 requests are given back, and the same command claims them; …",
+        next="imdb refused us (…; 5 requests wait in the queue, and the same command goes on…",
     ),
     # --- Archived pages ---------------------------------------------------------------------------
     "a replay": Ending(

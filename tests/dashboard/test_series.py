@@ -55,22 +55,6 @@ def id_of(url: str, site_id: str) -> str:
     return str(title_id)
 
 
-def test_a_title_that_a_worker_has_claimed_is_not_due_but_with_that_worker(
-    database_url: str, titles: Titles
-) -> None:
-    write(database_url, IMDB)
-    for claimed, words in (
-        ("now() - interval '1 hour'", "now"),
-        ("now() + interval '1 hour'", "claimed by a worker, until "),
-    ):
-        execute(
-            database_url,
-            f"UPDATE title_sites SET next_due = 'epoch', claimed_until = {claimed}",  # noqa: S608
-        )
-        of_imdb = shown(titles, id_of(database_url, "tt0000001")).partition('id="where"')[2]
-        assert cells(of_imdb)[1][-1].startswith(words)
-
-
 def test_a_series_has_its_seasons_and_a_grid_and_its_parts_lead_back(
     database_url: str, titles: Titles
 ) -> None:

@@ -45,6 +45,11 @@ def test_a_database_of_the_first_version_is_brought_up_to_date(
     with monkeypatch.context() as patch:
         patch.setattr(schema, "schema_versions", lambda: schema_versions()[:1])
         update(empty_database_url)
+    claimed = (
+        "INSERT INTO title_sites (title_id, site, claimed_by, claimed_until, claims)"
+        " VALUES (1, 'imdb', 'a worker', 'infinity', 3)"
+    )
+    execute(empty_database_url, claimed)
     execute(
         empty_database_url,
         "CREATE FUNCTION rename_record(of_site site, former text, current text)"
@@ -53,6 +58,10 @@ def test_a_database_of_the_first_version_is_brought_up_to_date(
     update(empty_database_url)
     assert execute(empty_database_url, "SELECT version FROM schema_version") == [(VERSION,)]
     assert execute(empty_database_url, "SELECT count(*) FROM aliases") == [(0,)]
+    # What was claimed is due as before.
+    assert execute(empty_database_url, "SELECT next_due <= now() FROM title_sites") == [(True,)]
+    columns = "SELECT count(*) FROM pg_attribute WHERE attname LIKE 'claim%%' AND NOT attisdropped"
+    assert execute(empty_database_url, columns) == [(0,)]
     functions = "SELECT count(*) FROM pg_proc WHERE proname IN ('rename_record', 'sync_catalogue')"
     assert execute(empty_database_url, functions) == [(1,)]
 

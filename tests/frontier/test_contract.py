@@ -202,6 +202,46 @@ async def test_what_is_repeatable_is_queued_again_but_never_twice_at_a_time(
     assert (account.requested, account.titles, account.open) == (3, 2, 1)
 
 
+async def test_what_is_repeatable_is_not_remembered(backend: Backend) -> None:
+    await begin(backend, ONE)
+    repeatable = Push(TITLES, "a", "[]", title="a", is_repeatable=True)
+    assert await backend.push(ONE, [repeatable]) == 0
+    await finish_all(backend, ONE)
+    assert await backend.push(ONE, pushes("a")) == 0
+
+
+async def test_the_ids_of_a_run_are_those_of_its_open_requests_and_of_its_latest_letters(
+    backend: Backend,
+) -> None:
+    await begin(backend, ONE, "a", "b", "c")
+    leased = (await backend.take(ONE, 2)).deliveries
+    found = await backend.ids(RUN)
+    assert (found.open, found.died) == ({"a", "b", "c"}, set())
+    await backend.finish(ONE, [dead(leased[0]), stored(leased[1])])
+    found = await backend.ids(RUN)
+    assert (found.open, found.died) == ({"c"}, {leased[0].id})
+    assert await backend.ids(RunName("imdb", "another")) == (set(), set())
+    assert await backend.place("imdb") == await backend.place("imdb")
+
+
+async def test_the_arguments_outlive_all_their_workers_and_keep_nothing_from_them(
+    backend: Backend, outside: Outside
+) -> None:
+    one = worker(deliveries=2)
+    await open_now(backend, one)
+    for number in range(1, 6):
+        [arguments] = (await backend.take(one, 9)).deliveries
+        assert arguments.number == number
+        await outside.end_leases(arguments.id)
+    [arguments] = (await backend.take(one, 9)).deliveries
+    await backend.push(one, pushes("a"))
+    for _ in range(2):
+        reply = await backend.take(one, 9, renew=[arguments.id])
+        assert ids(reply.deliveries) == ["a"]  # the second time alone, beside the arguments
+        await outside.end_leases("a")
+    assert (await backend.take(one, 9, renew=[arguments.id])).new_dead_letters == ["a"]
+
+
 async def test_limit_counts_titles_by_their_ids_and_not_requests(backend: Backend) -> None:
     limited = worker(limit=2)
     await begin(backend, limited)

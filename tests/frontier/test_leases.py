@@ -47,7 +47,9 @@ class Crawl:
         self.tracker.connect(self.manager)
         for store in ("csv", "postgres"):
             self.send(store_opened, store=store)
-        self.request = Request("https://www.imdb.com/a", cb_kwargs={"site_id": "tt1"})
+        self.request = Request(
+            "https://www.imdb.com/a", cb_kwargs={"site_id": "tt1"}, meta={"site": "imdb"}
+        )
         self.tracker.take("a", 1, self.request)
 
     def finish(self, lease: Lease) -> None:

@@ -1,6 +1,6 @@
--- Writes outcomes, and ends their claims. An outcome is the claimed title's if that has one of the
--- two ids; otherwise it is that of the title which has one by now. Without ids, it is the claimed
--- title's whatever its id is.
+-- Writes outcomes. An outcome is that of the title which was due, if that has one of the two ids;
+-- otherwise that of the title which has one by now. Without ids, it is the first's whatever its id
+-- is.
 -- outcomes: JSON array of {n, site, title_id, asked_id, got_id, other_id, outcome, at, released}.
 WITH found AS (
     SELECT DISTINCT ON (s.title_id, s.site)
@@ -9,7 +9,7 @@ WITH found AS (
         fetch_interval(s.title_id, o.released, o.at) AS every
     FROM jsonb_to_recordset(%(outcomes)s) AS o (
         n integer, site site, title_id bigint, asked_id text, got_id text, other_id text,
-        outcome site_state, at timestamptz, released date)
+        outcome text, at timestamptz, released date)
     CROSS JOIN LATERAL (
         SELECT s.* FROM title_sites s
         WHERE s.site = o.site
@@ -27,36 +27,31 @@ WITH found AS (
         AND m.site_id = o.asked_id AND m.decision = 'review' AND NOT m.by_hand
 ), due AS (
     -- After an error a title is due a day later, doubled with each further error in a row, up to
-    -- its interval; after the page of another title in 14 days. A block says nothing of the title:
-    -- it stays due as before.
+    -- its interval; after the page of another title in 14 days. What was put off, as the network or
+    -- this program failed, is tried again in an hour, and does not count.
     SELECT o.*,
         CASE
             WHEN o.outcome = 'ok' THEN o.at + o.every
             WHEN o.outcome = 'absent' THEN o.at + interval '90 days'
+            WHEN o.outcome = 'put off' THEN greatest(s.next_due, o.at + interval '1 hour')
             WHEN o.other_id IS NOT NULL THEN o.at + interval '14 days'
-            WHEN o.outcome = 'error'
-            THEN o.at + least(interval '1 day' * 2 ^ least(o.failed - 1, 10), o.every)
-            ELSE s.next_due
+            ELSE o.at + least(interval '1 day' * 2 ^ least(o.failed - 1, 10), o.every)
         END AS again,
         -- A success or an absence ends the boost; after a failure it holds for a few more tries.
-        o.outcome = 'blocked'
-            OR o.outcome = 'error' AND o.failed < 3 AND s.boost_due IS NOT NULL AS is_boosted
+        s.boost_due IS NOT NULL
+            AND (o.outcome = 'put off' OR o.outcome = 'error' AND o.failed < 3) AS is_boosted
     FROM found o JOIN title_sites s USING (title_id, site)
 )
 UPDATE title_sites s
-SET state = o.outcome,
+SET state = CASE WHEN o.outcome = 'put off' THEN s.state ELSE o.outcome::site_state END,
     next_due = o.again,
     last_success = CASE WHEN o.outcome = 'ok' THEN o.at ELSE s.last_success END,
-    failures = CASE WHEN o.outcome IN ('error', 'blocked') THEN o.failed ELSE 0 END,
+    failures = CASE WHEN o.outcome IN ('error', 'put off') THEN o.failed ELSE 0 END,
     boost = CASE WHEN is_boosted THEN s.boost ELSE 0 END,
     -- A series that runs is boosted half a day before its week is over, so that its pages don't
     -- wait behind a long backlog.
     boost_due = CASE
-        WHEN is_boosted AND o.outcome = 'error' THEN greatest(s.boost_due, o.again)
-        WHEN is_boosted THEN s.boost_due
+        WHEN is_boosted THEN greatest(s.boost_due, o.again)
         WHEN o.outcome = 'ok' AND o.every = interval '7 days' THEN o.again - interval '12 hours'
-    END,
-    claimed_by = NULL,
-    claimed_until = NULL,
-    claims = 0
+    END
 FROM due o WHERE s.title_id = o.title_id AND s.site = o.site

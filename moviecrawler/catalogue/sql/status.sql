@@ -15,7 +15,6 @@ WITH counted AS (
             WHERE site_id IS NOT NULL AND next_due <= %(now)s
                 AND (last_success IS NOT NULL OR state = 'absent')) AS overdue,
         count(*) FILTER (WHERE last_success >= %(today)s) AS read_today,
-        count(*) FILTER (WHERE claimed_until > %(now)s) AS claimed,
         count(boost_due) AS boosted,
         min(last_success) AS oldest,
         -- A title costs one page in the days from its last page to its next.

@@ -1,9 +1,9 @@
--- Selects and locks titles whose id on a site is unknown and due to be searched: first those that
+-- Selects titles whose id on a site is unknown and due to be searched: first those that
 -- were never searched, the most popular first. `refused` has ids that are not tried again. Titles
 -- that were put off are due again once the site's sitemap was read.
--- Parameters: site; now; size; since (older refusals don't count); again (how long a title that no
--- list names is put off).
-SELECT s.title_id, s.claims, ARRAY(
+-- Parameters: site; now; size; open (titles that are left out); since (older refusals don't count);
+-- again (how long a title that no list names is put off).
+SELECT s.title_id, ARRAY(
     SELECT m.site_id FROM title_matches m
     WHERE m.title_id = s.title_id AND m.site = s.site AND m.decision <> 'accepted'
         AND (m.by_hand OR m.decided_at > %(since)s)) AS refused
@@ -12,5 +12,5 @@ WHERE s.site = %(site)s AND s.site_id IS NULL AND t.title IS NOT NULL
     AND s.next_due <= greatest(
         %(now)s,
         (SELECT i.finished_at + %(again)s FROM imports i WHERE i.source = %(site)s || ' sitemap'))
-    AND (s.claimed_until IS NULL OR s.claimed_until <= %(now)s)
-ORDER BY s.next_due, s.popularity DESC, s.title_id LIMIT %(size)s FOR UPDATE OF s SKIP LOCKED
+    AND s.title_id <> ALL (%(open)s::bigint[])
+ORDER BY s.next_due, s.popularity DESC, s.title_id LIMIT %(size)s

@@ -141,9 +141,7 @@ BEGIN
             state = m.state,
             last_success = m.last_success,
             next_due = m.next_due,
-            failures = m.failures,
-            claimed_by = m.claimed_by,
-            claimed_until = m.claimed_until
+            failures = m.failures
         FROM unnest(moved) m JOIN records r ON r.site = m.site AND r.site_id = m.site_id
         WHERE s.title_id = r.title_id AND s.site = r.site;
     END IF;

@@ -15,10 +15,7 @@ SET site_id = NULL,
     id_confidence = NULL,
     id_verified = false,
     state = 'never',
-    last_success = NULL,
-    claimed_by = NULL,
-    claimed_until = NULL,
-    claims = 0
+    last_success = NULL
 FROM jsonb_to_recordset(%(moves)s) AS m (record_id bigint, newer_id bigint)
 JOIN records r USING (record_id)
 WHERE m.newer_id IS NOT NULL AND s.site = r.site AND s.site_id = r.site_id;

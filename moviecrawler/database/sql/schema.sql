@@ -247,14 +247,14 @@ CREATE TABLE title_sites (
     next_due      timestamptz NOT NULL DEFAULT 'epoch',  -- epoch: it was never tried
     failures      integer NOT NULL DEFAULT 0,  -- in a row
     boost         real NOT NULL DEFAULT 0,
-    boost_due     timestamptz,  -- from then on it is claimed before others; null: not boosted
+    boost_due     timestamptz,  -- from then on it is fetched before others; null: not boosted
     claimed_by    text,
     claimed_until timestamptz,
     claims        integer NOT NULL DEFAULT 0,  -- since the last outcome
     PRIMARY KEY (title_id, site)
 );
 CREATE UNIQUE INDEX title_sites_site_id ON title_sites (site, site_id) WHERE site_id IS NOT NULL;
--- The queues of catalogue/sql/claim.sql: titles that were never read, stale titles, and below
+-- The queues of catalogue/sql/due.sql: titles that were never read, stale titles, and below
 -- boosted ones.
 CREATE INDEX title_sites_unread ON title_sites (site, popularity DESC, title_id)
     WHERE last_success IS NULL AND state <> 'absent' AND site_id IS NOT NULL;
@@ -324,7 +324,7 @@ CREATE TABLE site_pauses (  -- sites that have refused us
 
 -- Lets one transaction at a time write records, titles, people and what belongs to them; the others
 -- wait until it ends. It must be called before any row is locked, so that writers can't deadlock.
--- The next statement sees everything that others have committed. Claims don't need it.
+-- The next statement sees everything that others have committed.
 CREATE FUNCTION lock_titles() RETURNS void LANGUAGE sql AS
 $$ SELECT pg_advisory_xact_lock(7303170117561344001) $$;
 

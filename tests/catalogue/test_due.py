@@ -1,7 +1,6 @@
-"""Who gets which title, and when."""
+"""Which titles are due, in which order, and for which queue."""
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
 from typing import Any
@@ -9,101 +8,52 @@ from typing import Any
 import psycopg2
 import pytest
 
-from moviecrawler.catalogue.claims import MAX_CLAIMS, claim_unfound, extend, release
+from moviecrawler.catalogue.due import end_feed, hold_feed
 from moviecrawler.catalogue.figures import due
 from moviecrawler.catalogue.rows import ListedTitle
-from moviecrawler.errors import TransientStoreError
-from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, outcome, row
+from moviecrawler.errors import ConfigurationError
+from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, row
 
 SECOND = timedelta(seconds=1)
 
 
-def test_titles_that_an_import_has_locked_are_not_taken_for_none(store: Catalogued) -> None:
+def test_titles_that_are_open_are_left_out(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2), row(3, title="Quiet Mill", popularity=None))
+    store.list_names("metacritic", "movie/quiet-mill")
+    first, second, third = store.due()
+    assert [each.ids for each in (first, second, third)] == [[f"tt100000{n}"] for n in (1, 2, 3)]
+    assert [each.title_id for each in store.due(open_titles=[first.title_id])] == [
+        second.title_id,
+        third.title_id,
+    ]
+    store.boost("tt1000002")
+    assert store.due_ids(open_titles=[second.title_id]) == ["tt1000001", "tt1000003"]
+    (found,) = store.unfound("metacritic")
+    assert found.ids == ["movie/quiet-mill"]
+    assert store.unfound("metacritic", open_titles=[found.title_id]) == []
+    assert len(store.unfound("metacritic")) == 1  # it was not put off
+
+
+def test_titles_that_an_import_has_locked_are_due_meanwhile(store: Catalogued) -> None:
     store.bring_in(row(1), row(2))
     with closing(psycopg2.connect(store.url)) as importing, importing.cursor() as cursor:
         cursor.execute("SELECT FROM title_sites FOR UPDATE")
-        with pytest.raises(TransientStoreError):
-            store.claim_ids()
-        importing.rollback()
-    assert len(store.claim_ids()) == 2
-    assert store.claim_ids() == []
+        assert len(store.due_ids()) == 2
 
 
-@pytest.mark.promise(
-    "No more is claimed than the budget allows, and a claim that is given back counts as none."
-)
-def test_a_claim_ends_with_its_lease_or_when_its_worker_gives_it_back(store: Catalogued) -> None:
-    store.bring_in(row(1), row(2))
-    assert store.claim_ids(worker="dead") == ["tt1000001", "tt1000002"]
-    assert store.claim_ids(now=NOW + LEASE - SECOND) == []
-    assert store.claim_ids(now=NOW + LEASE, worker="first") == ["tt1000001", "tt1000002"]
-    release(store, "first", but=[store.title_id("tt1000001")])  # which waits in a shared queue
-    assert store.claim_ids(now=NOW + LEASE, worker="second") == ["tt1000002"]
-    release(store, "first")
-    assert store.claim_ids(now=NOW + LEASE, worker="second") == ["tt1000001"]
-    # The dead one's and the second's: to be given back is none.
-    assert store.state("tt1000001").claims == 2
-
-
-def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: Catalogued) -> None:
-    store.bring_in(row(1), row(2))
-    assert store.claim_ids(1) == ["tt1000001"]  # of which the answer never arrived
-    known = {found.title_id for found in store.claims_of(1)}
-    assert extend(store, "w", NOW + 2 * LEASE, known) == known
-    assert extend(store, "other", NOW + 2 * LEASE, known) == set()
-    assert store.claim_ids(worker="other", now=NOW + LEASE) == ["tt1000001"]
-    # What others have fetched is no longer kept either.
-    store.record(outcome("tt1000002"))
-    assert extend(store, "w", NOW + 2 * LEASE, known) == set()
-
-
-def test_a_title_whose_claims_come_to_nothing_counts_as_failed(store: Catalogued) -> None:
-    store.bring_in(row(1), row(2, title="Quiet Mill", popularity=None))
-    store.list_names("metacritic", "movie/quiet-mill")
-    store.sql("UPDATE title_sites SET next_due = 'infinity' WHERE site_id = 'tt1000002'")
-    for number in range(MAX_CLAIMS):
-        now = NOW + number * LEASE
-        assert store.claim_ids(now=now) == ["tt1000001"]
-        assert [found.ids for found in store.unfound("metacritic", now=now)] == [
-            ["movie/quiet-mill"]
-        ]
-    last = NOW + MAX_CLAIMS * LEASE
-    assert store.claim_ids(now=last) == []
-    found = store.state("tt1000001")
-    assert (found.state, found.failures, found.next_due, found.claims) == (
-        "error",
-        1,
-        last + DAY,
-        0,
-    )
-    # One whose listed ids kill the workers is put off.
-    assert claim_unfound(store, "metacritic", 5, worker="w", lease=LEASE, now=last) == ([], True)
-    found = store.state("tt1000002", "metacritic")
-    assert (found.claimed_by, found.claims, found.next_due) == (None, 0, last + 7 * DAY)
-
-
-@pytest.mark.promise(
-    "A title is claimed by one worker at a time,"
-    " and what a killed worker had is fetched by another."
-)
-def test_eight_claimers_at_once_never_get_the_same_title_and_leave_none(store: Catalogued) -> None:
-    fill(store, boosted=200, unread=400, stale=400)
-
-    def work(number: int) -> list[str]:
-        got: list[str] = []
-        with closing(Catalogued(store.url)) as own:
-            while True:
-                try:
-                    titles = own.claim_ids(20, worker=f"w{number}")
-                except TransientStoreError:  # others have the last ones locked
-                    continue
-                if not titles:
-                    return got
-                got += titles
-
-    with ThreadPoolExecutor(8) as pool:
-        got = Counter(title for titles in pool.map(work, range(8)) for title in titles)
-    assert got == Counter(f"tt{1_000_000 + number}" for number in range(1_000))
+def test_one_queue_at_a_time_is_fed_with_what_is_due_on_a_site(store: Catalogued) -> None:
+    hold_feed(store, "imdb", "run a in Redis at one:6379")
+    hold_feed(store, "imdb", "run a in Redis at one:6379")
+    hold_feed(store, "metacritic", "run b in Redis at two:6379")
+    with pytest.raises(ConfigurationError, match="another queue: run a in Redis at one:6379, last"):
+        hold_feed(store, "imdb", "run b in Redis at two:6379")
+    store.sql("UPDATE feeds SET seen_at = now() - interval '121 s'")
+    hold_feed(store, "imdb", "run b in Redis at two:6379")
+    end_feed(store, "imdb", "run a in Redis at one:6379")  # which it has no more
+    with pytest.raises(ConfigurationError, match="another queue: run b"):
+        hold_feed(store, "imdb", "run a in Redis at one:6379")
+    end_feed(store, "imdb", "run b in Redis at two:6379")
+    hold_feed(store, "imdb", "run a in Redis at one:6379")
 
 
 def fill(store: Catalogued, boosted: int, unread: int, stale: int) -> None:
@@ -143,7 +93,7 @@ def test_boosted_titles_have_half_and_unread_and_stale_ones_two_to_one_of_the_re
         queues = [found.queue for found in due(store, "imdb", size, NOW)]
         assert tuple(map(queues.count, ("boosted", "unread", "stale"))) == shares, waiting
         assert queues[: shares[0]] == ["boosted"] * shares[0]
-    # Small claims share as large ones do.
+    # Small numbers share as large ones do.
     fill(store, 5, 5, 5)
     got = Counter(found.queue for _ in range(90) for found in due(store, "imdb", 2, NOW))
     assert got["boosted"] == 90
@@ -165,8 +115,6 @@ QUEUES: list[tuple[dict[str, Any], str | None]] = [
     ),
     ({"boost": 1.0, "boost_due": NOW}, "boosted"),
     ({"boost": 1.0, "boost_due": NOW + SECOND}, "unread"),
-    ({"claimed_until": NOW + SECOND}, None),
-    ({"claimed_until": NOW}, "unread"),
 ]
 
 
@@ -176,7 +124,7 @@ def test_a_title_stands_in_one_queue_while_it_is_due(store: Catalogued) -> None:
     for imdb_id, (values, _) in zip(ids, QUEUES, strict=True):
         changes = "".join(f", {column} = %s" for column in values)
         store.sql(
-            f"UPDATE title_sites SET claims = 0{changes} WHERE site_id = %s",  # noqa: S608
+            f"UPDATE title_sites SET failures = 0{changes} WHERE site_id = %s",  # noqa: S608
             *values.values(),
             imdb_id,
         )
@@ -185,7 +133,7 @@ def test_a_title_stands_in_one_queue_while_it_is_due(store: Catalogued) -> None:
     }
     shown = {found.imdb_id: found.queue for found in due(store, "imdb", len(expected), NOW)}
     assert shown == expected
-    assert set(store.claim_ids(100)) == set(expected)  # they were shown, and not claimed
+    assert set(store.due_ids(100)) == set(expected)
 
 
 @pytest.mark.promise("A boosted title goes first on every site, at most once a week.")
@@ -196,30 +144,36 @@ def test_a_boosted_title_goes_first_on_every_site_and_is_fetched_at_most_once_a_
     assert store.boost_named([("imdb", "tt1000003"), ("imdb", "tt7777777")], 2.0, NOW) == [
         ("imdb", "tt7777777")
     ]
-    assert store.claim_ids() == ["tt1000003", "tt1000001", "tt1000002"]
-    assert store.claim_ids(site="metacritic") == ["movie/title-3"]
+    assert store.due_ids() == ["tt1000003", "tt1000001", "tt1000002"]
+    assert store.due_ids(site="metacritic") == ["movie/title-3"]
     store.record(outcome("tt1000003"))
     for hours in (1, 30, 100):
         store.boost("tt1000003", now=NOW + timedelta(hours=hours))
     later = NOW + 7 * DAY
-    assert "tt1000003" not in store.claim_ids(now=later - SECOND)
-    assert store.claim_ids(now=later) == ["tt1000003"]
+    assert "tt1000003" not in store.due_ids(now=later - SECOND)
+    assert store.due_ids(now=later)[0] == "tt1000003"
     assert store.state("tt1000003").boost == 3
 
 
 @pytest.mark.parametrize(
     ("ended", "failures", "left"),
-    [("ok", 0, None), ("absent", 0, None), ("error", 1, 2), ("error", 2, None), ("blocked", 9, -1)],
+    [
+        ("ok", 0, None),
+        ("absent", 0, None),
+        ("error", 1, 2 * DAY),
+        ("error", 2, None),
+        ("put off", 9, timedelta(hours=1)),
+    ],
 )
 def test_a_boost_is_served_by_a_page_or_its_absence_and_tried_again_after_a_failure(
-    store: Catalogued, ended: str, failures: int, left: int | None
+    store: Catalogued, ended: str, failures: int, left: timedelta | None
 ) -> None:
     store.bring_in(row(1))
     store.boost("tt1000001", now=NOW - DAY)
     store.sql("UPDATE title_sites SET failures = %s", failures)
     store.record(outcome("tt1000001", ended))
     found = store.state("tt1000001")
-    assert found.boost_due == (None if left is None else NOW + left * DAY)
+    assert found.boost_due == (None if left is None else NOW + left)
     assert left is None or found.boost == 1  # it is as strong at the next try
 
 
@@ -229,6 +183,6 @@ def test_what_is_popular_today_is_boosted_once_a_week(store: Catalogued) -> None
     for _ in range(2):
         seen = map(ListedTitle, ["tt1000004", "tt1000002", "tt1000003", "tt7777777"])
         store.list_names("imdb", *seen, trending=True)
-    assert store.claim_ids() == ["tt1000004", "tt1000002", "tt1000001"]
+    assert store.due_ids() == ["tt1000004", "tt1000002", "tt1000001"]
     assert store.state("tt1000003").boost_due == NOW + 7 * DAY
     assert store.sql("SELECT count(*) FROM titles") == [(4,)]

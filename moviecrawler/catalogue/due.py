@@ -1,0 +1,249 @@
+"""What is due: which titles of a site are to be fetched next, for the queue that feeds them.
+
+All functions raise TransientStoreError.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from moviecrawler.catalogue.outcomes import LISTED_SOURCES
+from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.catalogue.wanted import wanted_titles
+from moviecrawler.clock import utc_now, utc_text
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.matching.slugs import title_slug_keys
+from moviecrawler.matching.titles import DAYS_REMEMBERED
+from moviecrawler.sites import ID_SITE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+    from moviecrawler.database.connection import Database
+    from moviecrawler.frontier.contract import Backend, RunName
+    from moviecrawler.items import Site
+    from moviecrawler.matching.facts import IdSource, TitleFacts
+
+DUE = read_sql("due.sql")
+_UNFOUND = read_sql("unfound.sql")
+_LISTED = read_sql("listed.sql")
+_PUT_OFF = (
+    "UPDATE title_sites SET next_due = %s"
+    " WHERE site = %s AND site_id IS NULL AND title_id = ANY (%s)"
+)
+_HOLD = (
+    "INSERT INTO feeds AS f (site, queue, seen_at) VALUES (%s, %s, now())"
+    " ON CONFLICT (site) DO UPDATE SET queue = excluded.queue, seen_at = excluded.seen_at"
+    " WHERE f.queue = excluded.queue OR f.seen_at < now() - interval '2 minutes' RETURNING queue"
+)
+_MAX_SEARCHED = 500
+"""Most titles whose ids are searched in one step."""
+_SEARCH_INTERVAL = timedelta(days=7)
+"""How long a title that no list names is not searched again."""
+_HOLD_SECONDS = 30.0
+"""Seconds after which it is noted again that a queue is fed."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DueTitle:
+    """A title that is to be fetched from a site."""
+
+    title_id: int
+    ids: list[str]
+    """Its id there, or its candidate ids, the likeliest first."""
+    evidence: IdSource | None
+    """Where the ids come from; None for one that needs no check."""
+    wanted: TitleFacts | None
+    """Facts that the page is compared with before it is accepted; None exactly when `evidence`
+    is."""
+    boosted: bool = False
+
+
+class Feed:
+    """What feeds the queue of a run with what is due on its site."""
+
+    def __init__(self, database: Database, backend: Backend, run: RunName) -> None:
+        self._database = database
+        self._backend = backend
+        self._run = run
+        self._held_at = -_HOLD_SECONDS
+
+    async def hold(self) -> None:
+        """Note now and then that the queue is fed. Raises ConfigurationError as `hold_feed`."""
+        if time.monotonic() - self._held_at >= _HOLD_SECONDS:
+            await self._call(hold_feed, await self._queue())
+            self._held_at = time.monotonic()
+
+    async def select(self, size: int, open_titles: Collection[int]) -> list[DueTitle]:
+        """Return at most `size` titles that are due and not open, in the order to fetch them."""
+        terms = {"open_titles": open_titles, "now": utc_now()}
+        found: list[DueTitle] = await self._call(select_due, size, **terms)
+        has_more = not found
+        while has_more and not found:
+            found, has_more = await self._call(search_unfound, size, **terms)
+        return found
+
+    async def end(self) -> None:
+        """Let another queue be fed at once, as the run is over."""
+        await self._call(end_feed, await self._queue())
+
+    async def _queue(self) -> str:
+        return f"run {self._run.name} in {await self._backend.place(self._run.site)}"
+
+    async def _call(self, function: Any, *args: Any, **terms: Any) -> Any:
+        return await asyncio.to_thread(function, self._database, self._run.site, *args, **terms)
+
+
+def hold_feed(database: Database, site: Site, queue: str) -> None:
+    """Note that a queue is fed with what is due on a site.
+
+    Raises ConfigurationError when another queue was fed less than two minutes ago.
+    """
+    with database.transaction() as cursor:
+        cursor.execute(_HOLD, (site, queue))
+        if cursor.rowcount:
+            return
+        cursor.execute("SELECT queue, seen_at FROM feeds WHERE site = %s", (site,))
+        other = cursor.fetchone()
+    raise ConfigurationError(
+        f"what is due on {site} goes into another queue: {other.queue}, last at"
+        f" {utc_text(other.seen_at)}; use that one, or begin two minutes after its crawls have"
+        f" ended (this one is {queue})"
+    )
+
+
+def end_feed(database: Database, site: Site, queue: str) -> None:
+    """Note that a queue is fed no more."""
+    with database.transaction() as cursor:
+        cursor.execute("DELETE FROM feeds WHERE site = %s AND queue = %s", (site, queue))
+
+
+def select_due(
+    database: Database, site: Site, size: int, *, open_titles: Collection[int], now: datetime
+) -> list[DueTitle]:
+    """Return at most `size` titles that are due, and whose id on the site is known.
+
+    They come in the order in which to fetch them, without those of `open_titles`.
+    """
+    with database.transaction() as cursor:
+        cursor.execute(DUE, due_values(site, size, open_titles, now))
+        rows = cursor.fetchall()
+        unsure = [row.title_id for row in rows if not _is_sure(site, row)]
+        wanted = wanted_titles(cursor, site, unsure)
+    return [
+        DueTitle(
+            title_id=row.title_id,
+            ids=[row.site_id],
+            evidence=row.id_source if row.title_id in wanted else None,
+            wanted=wanted.get(row.title_id),
+            boosted=row.queue == "boosted",
+        )
+        for row in rows
+    ]
+
+
+def due_values(
+    site: Site, size: int, open_titles: Collection[int], now: datetime
+) -> dict[str, Any]:
+    """Return the parameters of `sql/due.sql`."""
+    chance = random.random()  # noqa: S311 - no secret
+    return {"site": site, "size": size, "open": list(open_titles), "now": now, "chance": chance}
+
+
+def search_unfound(
+    database: Database, site: Site, size: int, *, open_titles: Collection[int], now: datetime
+) -> tuple[list[DueTitle], bool]:
+    """Return at most `size` titles whose id on the site is unknown.
+
+    They are titles for which lists name candidate ids. Returns also whether any title was searched.
+    Titles without candidate ids are put off for a week.
+    """
+    if site == ID_SITE:
+        return [], False  # its ids don't contain the title
+    with database.transaction() as cursor:
+        since = now - timedelta(days=DAYS_REMEMBERED)
+        values = {
+            "site": site,
+            "now": now,
+            "size": _MAX_SEARCHED,
+            "open": list(open_titles),
+            "since": since,
+            "again": _SEARCH_INTERVAL,
+        }
+        cursor.execute(_UNFOUND, values)
+        rows = cursor.fetchall()
+        wanted = wanted_titles(cursor, site, [row.title_id for row in rows])
+        listed = _listed_ids(cursor, site, wanted)
+        due: list[DueTitle] = []
+        put_off = []
+        for row in rows:
+            if len(due) == size:
+                break
+            found = {
+                key: source
+                for key, source in listed.get(row.title_id, {}).items()
+                if key not in row.refused
+            }
+            if not found:
+                put_off.append(row.title_id)
+                continue
+            evidence = min(found.values(), key=LISTED_SOURCES.index)
+            due.append(
+                DueTitle(
+                    title_id=row.title_id,
+                    ids=list(found),
+                    evidence=evidence,
+                    wanted=wanted[row.title_id],
+                )
+            )
+        if put_off:
+            # An import locks the same rows in another order: without this, a deadlock.
+            cursor.execute("SELECT lock_titles()")
+            cursor.execute(_PUT_OFF, (now + _SEARCH_INTERVAL, site, put_off))
+    return due, bool(rows)
+
+
+def _listed_ids(
+    cursor: Any, site: Site, wanted: dict[int, TitleFacts]
+) -> dict[int, dict[str, IdSource]]:
+    """Return the candidate ids of each title from lists, those of its year first."""
+    keys = {title_id: title_slug_keys(title) for title_id, title in wanted.items()}
+    cursor.execute(_LISTED, {"site": site, "keys": list(set().union(*keys.values()))})
+    rows = cursor.fetchall()
+    return {
+        title_id: {
+            row.site_id: row.source
+            for row in sorted(rows, key=lambda row: (_years_apart(row, title), row.site_id))
+            if row.key in keys[title_id]
+        }
+        for title_id, title in wanted.items()
+    }
+
+
+def _is_sure(site: Site, row: Any) -> bool:
+    """Return whether the page needs no comparison with the title.
+
+    An example is a record that was matched already.
+    """
+    return row.id_verified or site == ID_SITE or row.id_source in {None, "joined"}
+
+
+def _years_apart(row: Any, title: TitleFacts) -> int:
+    """Return the distance of a listed title's year from a title's.
+
+    Without that year it is the distance of the year in its id; 1 when one is unknown.
+    """
+    if title.year is None or row.year is None:
+        named = [
+            int(part)
+            for part in row.site_id.replace("_", "-").split("-")
+            if len(part) == 4 and part.isdigit()  # noqa: PLR2004
+        ]
+        return min((abs(year - title.year) for year in named), default=1) if title.year else 1
+    return abs(int(row.year) - title.year)
