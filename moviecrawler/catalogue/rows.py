@@ -10,10 +10,6 @@ from typing import Literal, NamedTuple
 from moviecrawler.items import Site, TitleKind  # noqa: TC001
 from moviecrawler.matching.facts import IdSource  # noqa: TC001
 
-State = Literal["never", "ok", "absent", "error", "blocked"]
-"""The last outcome of a title on a site; `never` while there was none. `blocked` is of earlier
-versions."""
-
 PopularitySource = Literal["votes", "tmdb", "given"]
 """Where a popularity comes from: IMDb's votes, TMDB, or a person. A later one in this list replaces
 an earlier one."""
