@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.wanted import wanted_titles
 from moviecrawler.clock import utc_now, utc_text
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.serialisation import DueTitle
 from moviecrawler.matching.slugs import title_slug_keys
 from moviecrawler.matching.titles import DAYS_REMEMBERED
 from moviecrawler.sites import ID_SITE
@@ -48,21 +48,6 @@ _SEARCH_INTERVAL = timedelta(days=7)
 """How long a title that no list names is not searched again."""
 _HOLD_SECONDS = 30.0
 """Seconds after which it is noted again that a queue is fed."""
-
-
-@dataclass(slots=True, kw_only=True)
-class DueTitle:
-    """A title that is to be fetched from a site."""
-
-    title_id: int
-    ids: list[str]
-    """Its id there, or its candidate ids, the likeliest first."""
-    evidence: IdSource | None
-    """Where the ids come from; None for one that needs no check."""
-    wanted: TitleFacts | None
-    """Facts that the page is compared with before it is accepted; None exactly when `evidence`
-    is."""
-    boosted: bool = False
 
 
 class Feed:
@@ -197,6 +182,7 @@ def search_unfound(
             due.append(
                 DueTitle(
                     title_id=row.title_id,
+                    boosted=False,
                     ids=list(found),
                     evidence=evidence,
                     wanted=wanted[row.title_id],

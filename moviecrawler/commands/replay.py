@@ -323,7 +323,7 @@ class ReplaySpider(Spider):
         if not isinstance(response, Response):
             raise ArchiveError(f"{answer.archive_id}: the body is damaged")
         if response.status in _SUCCESS:
-            results = reader.parse_title(response, site_id, answer.found, answer.due)
+            results = reader.parse_title(response, site_id, answer.found)
         else:
             failure = Failure(HttpError(response))  # type: ignore[no-untyped-call]
             # As Scrapy passes it to an errback.

@@ -51,14 +51,19 @@ class _ListEntry(msgspec.Struct, frozen=True):
     entry: Entry
 
 
-class _DueTitle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The title of the catalogue for which a page is fetched."""
+class DueTitle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A title of the catalogue that is to be fetched from a site."""
 
     title_id: int
     boosted: bool
     ids: list[str]
+    """Its id there, or its candidate ids, the likeliest first; in a request, those that are tried
+    next."""
     evidence: IdSource | None
+    """Where the ids come from; None for one that needs no check."""
     wanted: TitleFacts | None
+    """Facts that the page is compared with before it is accepted; None exactly when `evidence`
+    is."""
 
 
 class _TitleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,7 +71,7 @@ class _TitleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     site_id: str
     found: _ListEntry | None
-    due: _DueTitle | None = None
+    due: DueTitle | None = None
 
 
 class _ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -82,7 +82,6 @@ def _answer(response: Response) -> Answer:
     headers.append(("Content-Length", str(len(body))))
     assert response.request is not None  # noqa: S101 - Scrapy sets it
     known = response.request.cb_kwargs
-    due = known.get("due")  # what the page is compared with, so that a replay compares it, too
     return Answer(
         site=response.meta["site"],
         site_id=known.get("site_id"),
@@ -94,7 +93,6 @@ def _answer(response: Response) -> Answer:
         archive_id=response.meta["archive_id"],
         attempts=1 + response.meta.get("retry_times", 0),
         found=known.get("found"),
-        due={**due, "ids": []} if due is not None and due["wanted"] is not None else None,
         pool=response.meta.get(POOL_META, DIRECT),
         redirects=redirects_of(response.meta),
     )

@@ -46,8 +46,6 @@ class Request(msgspec.Struct, kw_only=True):
     """1 when the first request succeeded."""
     found: dict[str, Any] | None
     """What the list that led to the title has of it."""
-    due: dict[str, Any] | None = None
-    """What the page is compared with when the catalogue requested it."""
     pool: str = "direct"
     """The proxy pool that sent the request."""
     redirects: list[Redirect] = []

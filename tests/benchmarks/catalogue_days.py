@@ -15,12 +15,13 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from moviecrawler.catalogue.due import DueTitle, select_due
+from moviecrawler.catalogue.due import select_due
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.outcomes import write_outcomes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import boost_named
 from moviecrawler.database.connection import Database, open_database
+from moviecrawler.frontier.serialisation import DueTitle
 from moviecrawler.items import Fetched
 from tests.benchmarks.harness import numbers
 from tests.services.postgres import PostgresServer, execute, new_database

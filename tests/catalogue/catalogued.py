@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from moviecrawler.catalogue import store
-from moviecrawler.catalogue.due import DueTitle, search_unfound, select_due
+from moviecrawler.catalogue.due import search_unfound, select_due
 from moviecrawler.catalogue.loading import Imported, load
 from moviecrawler.catalogue.outcomes import write_outcomes
 from moviecrawler.catalogue.rows import (
@@ -18,6 +18,7 @@ from moviecrawler.catalogue.rows import (
     ListedTitle,
 )
 from moviecrawler.database.connection import Database, open_database
+from moviecrawler.frontier.serialisation import DueTitle
 from moviecrawler.items import CoveredBySeries, Fetched, Movie, Site
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import record_of

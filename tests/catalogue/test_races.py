@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.due import DueTitle
+from moviecrawler.frontier.serialisation import DueTitle
 from tests.catalogue.catalogued import (
     DAY,
     NOW,
