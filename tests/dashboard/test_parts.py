@@ -107,7 +107,6 @@ def test_run_of_a_job_is_found_by_what_its_spider_calls_it(arguments: dict[str, 
     [
         Job(project="p", spider="own", id="1"),
         Job(project="p", spider="imdb", id="1", arguments={"ids": "nonsense"}),
-        Job(project="p", spider="imdb", id="1", arguments={"lane": "due"}),
     ],
 )
 def test_job_of_which_no_run_is_known_is_linked_to_none(job: Job) -> None:
