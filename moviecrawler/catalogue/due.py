@@ -15,7 +15,7 @@ from moviecrawler.catalogue.outcomes import LISTED_SOURCES
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.wanted import wanted_titles
 from moviecrawler.clock import utc_now, utc_text
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.frontier.serialisation import DueTitle
 from moviecrawler.matching.slugs import title_slug_keys
 from moviecrawler.matching.titles import DAYS_REMEMBERED
@@ -60,9 +60,14 @@ class Feed:
         self._held_at = -_HOLD_SECONDS
 
     async def hold(self) -> None:
-        """Note now and then that the queue is fed. Raises ConfigurationError as `hold_feed`."""
+        """Note now and then that the queue is fed.
+
+        Raises ConfigurationError when another one is.
+        """
         if time.monotonic() - self._held_at >= _HOLD_SECONDS:
-            await self._call(hold_feed, await self._queue())
+            refusal = await self._call(hold_feed, await self._queue())
+            if refusal is not None:
+                raise ConfigurationError(refusal)
             self._held_at = time.monotonic()
 
     async def select(self, size: int, open_titles: Collection[int]) -> list[DueTitle]:
@@ -82,21 +87,26 @@ class Feed:
         return f"run {self._run.name} in {await self._backend.place(self._run.site)}"
 
     async def _call(self, function: Any, *args: Any, **terms: Any) -> Any:
-        return await asyncio.to_thread(function, self._database, self._run.site, *args, **terms)
+        site = self._run.site
+        try:
+            return await asyncio.to_thread(function, self._database, site, *args, **terms)
+        except ConfigurationError as error:
+            # The database was as it should be when the crawl began, and may soon be again.
+            raise TransientStoreError(str(error)) from error
 
 
-def hold_feed(database: Database, site: Site, queue: str) -> None:
+def hold_feed(database: Database, site: Site, queue: str) -> str | None:
     """Note that a queue is fed with what is due on a site.
 
-    Raises ConfigurationError when another queue was fed less than two minutes ago.
+    Return why not, when another queue was fed less than two minutes ago.
     """
     with database.transaction() as cursor:
         cursor.execute(_HOLD, (site, queue))
         if cursor.rowcount:
-            return
+            return None
         cursor.execute("SELECT queue, seen_at FROM feeds WHERE site = %s", (site,))
         other = cursor.fetchone()
-    raise ConfigurationError(
+    return (
         f"what is due on {site} goes into another queue: {other.queue}, last at"
         f" {utc_text(other.seen_at)}; use that one, or begin two minutes after its crawls have"
         f" ended (this one is {queue})"

@@ -12,7 +12,7 @@ from tests.catalogue.catalogued import Catalogued
 from tests.catalogue.crawls import Due
 from tests.services.postgres import execute, new_database
 
-_FILLED = "records titles title_sites listed_ids imports imdb_episodes misses"
+_FILLED = "records titles title_sites listed_ids imports imdb_episodes misses feeds"
 
 
 @pytest.fixture(scope="session")

@@ -3,15 +3,19 @@
 from collections import Counter
 from contextlib import closing
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import psycopg2
 import pytest
 
-from moviecrawler.catalogue.due import end_feed, hold_feed
+from moviecrawler.catalogue.due import Feed, end_feed, hold_feed
 from moviecrawler.catalogue.figures import due
 from moviecrawler.catalogue.rows import ListedTitle
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.database.connection import Database
+from moviecrawler.errors import ConfigurationError, TransientStoreError
+from moviecrawler.frontier.contract import RunName
+from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, row
 
 SECOND = timedelta(seconds=1)
@@ -42,18 +46,32 @@ def test_titles_that_an_import_has_locked_are_due_meanwhile(store: Catalogued) -
 
 
 def test_one_queue_at_a_time_is_fed_with_what_is_due_on_a_site(store: Catalogued) -> None:
-    hold_feed(store, "imdb", "run a in Redis at one:6379")
-    hold_feed(store, "imdb", "run a in Redis at one:6379")
-    hold_feed(store, "metacritic", "run b in Redis at two:6379")
-    with pytest.raises(ConfigurationError, match="another queue: run a in Redis at one:6379, last"):
-        hold_feed(store, "imdb", "run b in Redis at two:6379")
+    one, two = "run a in Redis at one:6379", "run b in Redis at two:6379"
+
+    def is_held_by(queue: str, site: Any = "imdb") -> bool:
+        refusal = hold_feed(store, site, queue)
+        assert refusal is None or f"another queue: {two if queue == one else one}, last" in refusal
+        return refusal is None
+
+    assert is_held_by(one)
+    assert is_held_by(one)
+    assert is_held_by(two, "metacritic")
+    assert not is_held_by(two)
     store.sql("UPDATE feeds SET seen_at = now() - interval '121 s'")
-    hold_feed(store, "imdb", "run b in Redis at two:6379")
-    end_feed(store, "imdb", "run a in Redis at one:6379")  # which it has no more
-    with pytest.raises(ConfigurationError, match="another queue: run b"):
-        hold_feed(store, "imdb", "run a in Redis at one:6379")
-    end_feed(store, "imdb", "run b in Redis at two:6379")
-    hold_feed(store, "imdb", "run a in Redis at one:6379")
+    assert is_held_by(two)
+    end_feed(store, "imdb", one)  # which it has no more
+    assert not is_held_by(one)
+    end_feed(store, "imdb", two)
+    assert is_held_by(one)
+
+
+async def test_a_database_that_lets_nobody_in_for_a_while_is_asked_again() -> None:
+    def refuse() -> NoReturn:
+        raise ConfigurationError("DATABASE_URL leads to a database that refuses us")
+
+    feed = Feed(Database(refuse), SqliteBackend(Path("nowhere")), RunName("imdb", "due"))
+    with pytest.raises(TransientStoreError, match="refuses us"):
+        await feed.hold()
 
 
 def fill(store: Catalogued, boosted: int, unread: int, stale: int) -> None:
