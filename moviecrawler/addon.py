@@ -69,7 +69,7 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     site_budget(settings, spidercls.site)
     if settings.get("REDIS_URL"):
         # Imports Redis' client.
-        from moviecrawler.redis_client import connect  # noqa: PLC0415
+        from moviecrawler.frontier.redis_client import connect  # noqa: PLC0415
 
         connect(settings["REDIS_URL"])  # which opens no connection
     SitePools.from_settings(settings)

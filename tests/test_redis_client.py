@@ -8,7 +8,7 @@ import redis
 from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.redis_client import connect, connect_blocking, connect_by, describe_error
+from moviecrawler.frontier.redis_client import connect, connect_blocking, connect_by, describe_error
 
 NOWHERE = "redis://:hunter2@127.0.0.1:1/0"
 

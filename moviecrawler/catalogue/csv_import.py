@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from moviecrawler.items import Site
+    from moviecrawler.sites import Site
 
 _LINE_END = re.compile(r"\s*[\t\r\n]\s*")
 _Title = Annotated[str, Meta(max_length=1_000, pattern="^[^\x00-\x1f\x7f-\x9f]*$")]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from moviecrawler.database.connection import Database
-    from moviecrawler.items import Site
+    from moviecrawler.sites import Site
 
 _STATUS = read_sql("status.sql")
 _REVIEWS = (

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from moviecrawler.database.connection import Database
-    from moviecrawler.items import Site
     from moviecrawler.matching.comparing import Decision
     from moviecrawler.matching.facts import IdSource
+    from moviecrawler.sites import Site
 
 _FETCHED = read_sql("fetched.sql")
 _COVERED_BY_SERIES = read_sql("covered_by_series.sql")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from moviecrawler.catalogue.rows import Listed
-    from moviecrawler.items import Site
+    from moviecrawler.sites import Site
 
 _RECORD_LISTED = read_sql("record_listed.sql")
 _TRENDING = (

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from moviecrawler.database.connection import Database
-    from moviecrawler.items import Site
     from moviecrawler.matching.forms import Title
+    from moviecrawler.sites import Site
 
 _RIVALS = read_sql("rivals.sql")
 _KNOWN = read_sql("known.sql")

@@ -32,7 +32,7 @@ from moviecrawler.cluster.process import (
 from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.figures import Totals
-from moviecrawler.redis_client import describe_error
+from moviecrawler.frontier.redis_client import describe_error
 from moviecrawler.scrapy_internals import free_slot, run_jobs_by
 
 if TYPE_CHECKING:

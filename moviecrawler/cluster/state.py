@@ -16,7 +16,7 @@ from moviecrawler.basics.files import read_package_file
 from moviecrawler.cluster import keys
 from moviecrawler.cluster.jobs import Job, Outcome
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.redis_client import connect_blocking
+from moviecrawler.frontier.redis_client import connect_blocking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

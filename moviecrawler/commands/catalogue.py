@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.file_source import FileSource
     from moviecrawler.database.connection import Database
-    from moviecrawler.items import Site
+    from moviecrawler.sites import Site
 
 _DAY_SECONDS = 86_400
 _MAX_NAMED = 3

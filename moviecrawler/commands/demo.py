@@ -49,8 +49,8 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.catalogue.scoreboard import scoreboard_rows
         from moviecrawler.database.embedded import open_embedded
+        from moviecrawler.database.scoreboard import scoreboard_rows
 
         started = time.monotonic()
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # it does what Ctrl-C does

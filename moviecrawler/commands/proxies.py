@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from moviecrawler.items import Site
     from moviecrawler.proxies.pools import Ban
     from moviecrawler.proxies.site_pools import SitePools
 

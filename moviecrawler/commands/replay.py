@@ -3,63 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from argparse import ArgumentTypeError
 from datetime import date
-from functools import cached_property
 from hashlib import blake2b
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
-from scrapy import Request, Spider
 from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Response
-from scrapy.spidermiddlewares.httperror import HttpError
-from twisted.python.failure import Failure
 
 from moviecrawler.commands.base import SITE, BaseCommand, option
 from moviecrawler.commands.crawl import conclude, wait_for_stores_on_sigint
-from moviecrawler.components import leave_out, list_components, set_up
-from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
-from moviecrawler.items import Noted
-from moviecrawler.middlewares.compression import GzipMiddleware
+from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.options import check_settings
-from moviecrawler.politeness.meta import CLOSED_META, POOL_META
-from moviecrawler.scrapy_internals import is_closing
-from moviecrawler.signals import list_missed
 from moviecrawler.sites import SITES
-from moviecrawler.spiders.arguments import Plan
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Iterable, Iterator
-    from typing import Self
 
-    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.frontier.contract import Backend
-    from moviecrawler.items import Site
     from moviecrawler.pipelines.archive import Folder
     from moviecrawler.pipelines.s3 import Bucket
-    from moviecrawler.pipelines.warc import Answer
-    from moviecrawler.spiders.base import MovieSpider
 
-logger = logging.getLogger(__name__)
-
-_SUCCESS = range(200, 300)
-"""Statuses of answers that are read as pages, as in Scrapy."""
 _STORES = ("DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
 """The settings that say where items are stored."""
-_OF_SITES = (
-    "moviecrawler.extensions.alerts.Alerts",
-    "moviecrawler.extensions.coverage.CoverageWatch",
-    "moviecrawler.extensions.metrics.Metrics",
-)
-"""What watches how a site answers today, and is left out."""
 
 
 def _day(text: str) -> date:
@@ -95,6 +62,7 @@ class Command(BaseCommand, ScrapyCommand):
         from moviecrawler.pipelines.base import check_stores
         from moviecrawler.pipelines.files import check_data_dir
         from moviecrawler.spiders.base import MovieSpider
+        from moviecrawler.spiders.replay import ReplaySpider
 
         assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
         crawler = self.crawler_process.create_crawler(ReplaySpider)
@@ -161,176 +129,3 @@ async def _begin_anew(settings: BaseSettings, described: str) -> None:
 
     async with frontier(settings) as backend:
         await backend.drop_run(run_name("replay", settings, described))
-
-
-class FileAnswers:
-    """Downloader middleware that answers the request for a file, so that nothing is downloaded."""
-
-    def process_request(self, request: Request) -> Response:
-        """Return an empty answer; the callback reads the file."""
-        return Response(request.url)
-
-
-class ReplaySpider(Spider):
-    """Yields the items of archived pages, read by the spiders of the sites.
-
-    Each file of the archive is a request of a run, which is done when all items of the file's pages
-    are durable. No site is asked for anything.
-    """
-
-    name = "replay"
-    site = "replay"
-
-    archive: Bucket | Folder
-    files: dict[str, None]
-    """The keys of the files, in order."""
-    described_arguments: str
-    """Describes the arguments; it is the same for all workers of a run."""
-    plan: Plan
-    asked: set[str]
-    """Empty, as there is no limit."""
-    readers: dict[Site, MovieSpider]
-    compression: GzipMiddleware
-    reading: asyncio.Lock
-    """Held while a file is read: in memory there is one."""
-
-    @classmethod
-    def update_settings(cls, settings: BaseSettings) -> None:
-        """Give the replay the queue and the stores of a crawl."""
-        super().update_settings(settings)
-        set_up(settings)
-        leave_out(settings, "EXTENSIONS", _OF_SITES)
-        # Before all others, of which none sees the request then.
-        list_components(
-            settings, "DOWNLOADER_MIDDLEWARES", {"moviecrawler.commands.replay.FileAnswers": 0}
-        )
-
-    @classmethod
-    def from_crawler(
-        cls, crawler: Crawler, readers: Iterable[type[MovieSpider]], **attributes: Any
-    ) -> Self:
-        """Take the archive, the keys of its files, what describes them, and who reads the pages."""
-        spider = super().from_crawler(crawler, **attributes)
-        spider.readers = {reader.site: reader.from_crawler(crawler) for reader in readers}
-        spider.plan = Plan(titles=[], list_name=None, limit=None)
-        spider.asked = set()
-        spider.reading = asyncio.Lock()
-        return spider
-
-    @cached_property
-    def backend(self) -> Backend:
-        """What keeps its queue."""
-        from moviecrawler.frontier.runs import open_backend
-
-        return open_backend(self.settings)
-
-    async def start(self) -> AsyncIterator[Request]:
-        """Join the run, whose requests the scheduler hands out, as `MovieSpider.start` does."""
-        self.compression = GzipMiddleware.from_crawler(self.crawler)
-        join = getattr(self.crawler.engine.scheduler, "join", None)
-        if join is not None:
-            await join()
-            return
-        async for request in self.requests_of_arguments():
-            yield request
-
-    async def requests_of_arguments(self) -> AsyncIterator[Request]:
-        """Yield a request for each file."""
-        for key in self.files:
-            yield self.file_request(key)
-
-    def file_request(self, key: str) -> Request:
-        """Return the request for a file. Raises ValueError when it is none of the archive's."""
-        if key not in self.files:
-            raise ValueError(f"the archive has no file {key!r}")
-        return Request(
-            f"archive://{quote(key, safe='/=')}",
-            callback=self.read_file,
-            cb_kwargs={"key": key},
-            meta={"expects": "other"},
-        )
-
-    async def read_file(self, response: Response, key: str) -> AsyncIterator[Any]:
-        """Yield the items of a file's pages."""
-        from moviecrawler.pipelines.warc import read_record, read_records
-        from moviecrawler.politeness.gate import Closed
-
-        async with self.reading:
-            if is_closing(self.crawler.engine):
-                response.meta[CLOSED_META] = Closed("the replay ends")  # the next start reads it
-                return
-            try:
-                content = await asyncio.to_thread(self.archive.get, key)
-                for record in read_records(BytesIO(content)):
-                    try:
-                        answer = read_record(record)
-                    except ArchiveError as error:
-                        self._miss(response.url, f"{key}: a page can't be read: {error}")
-                        continue
-                    for item in self._items_or_miss(answer, key):
-                        yield item
-                    await asyncio.sleep(0)  # the stores and the queue have their turn
-            except (ArchiveError, TransientStoreError, OSError) as error:
-                self._miss(response.url, f"{key} can't be read to its end: {error}")
-
-    def _miss(self, url: str, reason: str) -> None:
-        """Account for a file of which a page can't be read whose title is not known."""
-        self.crawler.stats.inc_value("lists/missed")
-        logger.error("%s", reason, extra={"spider": self})
-        self.crawler.signals.send_catch_log(list_missed, url=url, reason=reason, refused=False)
-
-    def _items_or_miss(self, answer: Answer, key: str) -> list[Any]:
-        """Return the items that a crawl makes of an answer; a Miss when it can't be read."""
-        if answer.site_id is None:
-            return []  # a list page: the record of the title's own page has what it said (`found`)
-        try:
-            return list(self._items(answer, answer.site_id))
-        except ArchiveError as error:
-            reason = str(error)
-        except Exception as error:  # as in a crawl, an error of any kind costs one page only
-            logger.exception("%s: the page of %s can't be read", key, answer.site_id)
-            reason = f"{type(error).__name__}: {error}"
-        reader = self.readers[answer.site]
-        return list(reader.title_missed(answer.site_id, None, "failed", reason, answer.fetched_at))
-
-    def _items(self, answer: Answer, site_id: str) -> Iterator[Any]:
-        """Yield the items that a crawl makes of an answer, and no requests.
-
-        Raises ArchiveError when its body can't be decompressed.
-        """
-        from moviecrawler.sites.identity import meta_of
-
-        reader = self.readers[answer.site]
-        meta = {
-            "site": answer.site,
-            "retry_times": answer.attempts - 1,
-            "fetched_at": answer.fetched_at,
-            "archive_id": answer.archive_id,
-            POOL_META: answer.pool,
-            **meta_of(answer.redirects),
-        }
-        request = Request(
-            answer.url, cb_kwargs={"site_id": site_id, "found": answer.found}, meta=meta
-        )
-        headers: dict[str, list[str]] = {}
-        for name, value in answer.headers:
-            headers.setdefault(name, []).append(value)
-        archived = Response(answer.url, answer.status, headers, answer.body, request=request)
-        try:
-            response = self.compression.process_response(request, archived)
-        except IgnoreRequest as error:
-            raise ArchiveError(str(error)) from error
-        if not isinstance(response, Response):
-            raise ArchiveError(f"{answer.archive_id}: the body is damaged")
-        if response.status in _SUCCESS:
-            results = reader.parse_title(response, site_id, answer.found)
-        else:
-            failure = Failure(HttpError(response))  # type: ignore[no-untyped-call]
-            # As Scrapy passes it to an errback.
-            failure.request = request  # type: ignore[attr-defined]
-            results = reader.title_failed(failure)
-        for result in results:
-            if isinstance(result, Noted):
-                result.note = None  # the catalogue is not told of what was fetched long ago
-            if not isinstance(result, Request):
-                yield result

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.catalogue.scoreboard import ScoreboardRow
+    from moviecrawler.database.scoreboard import ScoreboardRow
     from moviecrawler.items import ScoreKind, TitleKind
 
 _MIN_WIDTH = 80
@@ -147,8 +147,8 @@ def _opened(
     settings: BaseSettings, kind: TitleKind | None, limit: int | None
 ) -> Iterator[tuple[Iterator[ScoreboardRow], str]]:
     """Open the scoreboard, and give its rows and the name of the database."""
-    from moviecrawler.catalogue.scoreboard import make_scoreboard, scoreboard_rows
     from moviecrawler.database.embedded import FILE, open_embedded, read_embedded
+    from moviecrawler.database.scoreboard import make_scoreboard, scoreboard_rows
 
     if url := settings.get("DATABASE_URL"):
         from moviecrawler.pipelines.postgres import read_scoreboard

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.state import JobStatus
     from moviecrawler.dashboard.sources import Counts
     from moviecrawler.frontier.contract import FrontierReport, RunReport, SiteState
-    from moviecrawler.items import Site
+    from moviecrawler.sites import Site
 
 _LATE_SHARE = 0.5
 """Share of a node's lease after which its heartbeat is late; one is sent in each third."""

@@ -24,7 +24,7 @@ from twisted.web.static import File
 from moviecrawler.cluster.website import answer_later
 from moviecrawler.dashboard.rendering import render
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
-from moviecrawler.redis_client import describe_error
+from moviecrawler.frontier.redis_client import describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

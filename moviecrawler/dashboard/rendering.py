@@ -21,7 +21,7 @@ from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
 
 if TYPE_CHECKING:
     from moviecrawler.cluster.jobs import Outcome
-    from moviecrawler.items import ScoreKind
+    from moviecrawler.sites import ScoreKind
 
 STATIC = files(__package__).joinpath("static")
 NONE = "\N{EN DASH}"

@@ -24,7 +24,7 @@ from moviecrawler.frontier.runs import budgets_of, frontier
 if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
     from moviecrawler.frontier.contract import FrontierReport
-    from moviecrawler.items import Site
+    from moviecrawler.sites import Site
 
 _TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
 """Seconds. They are short, so that a request is answered soon also when Redis can't be reached."""

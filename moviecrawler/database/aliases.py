@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from moviecrawler.items import Site
+    from moviecrawler.sites import Site
 
 _VALID_FOR: Final = timedelta(days=90)
 """Time after which an old id is requested once more: its site may have given it to another

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     # Psycopg2 writes its classes in small letters.
     from psycopg2.extensions import cursor as Cursor  # noqa: N812
 
-    from moviecrawler.items import Site
+    from moviecrawler.sites import Site
 
 _CANDIDATES = read_sql("candidates.sql")
 _REGROUP = read_sql("regroup.sql")

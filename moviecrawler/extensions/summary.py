@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.items import Site
+    from moviecrawler.sites import Site
 
 logger = logging.getLogger(__name__)
 

@@ -14,10 +14,9 @@ import msgspec
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.serialisation import Envelope
-from moviecrawler.items import Site
 from moviecrawler.politeness.budgets import UNLIMITED, Budget, SiteReply
 from moviecrawler.politeness.ledger import Ledger
-from moviecrawler.sites import SITES
+from moviecrawler.sites import SITES, Site
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence

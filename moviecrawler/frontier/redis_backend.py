@@ -53,15 +53,15 @@ from moviecrawler.frontier.keys import (
     bans_key,
     robots_key,
 )
-from moviecrawler.frontier.scheduler import FrontierScheduler
-from moviecrawler.politeness.budgets import UNLIMITED, SiteReply
-from moviecrawler.politeness.ledger import KeptRobots
-from moviecrawler.redis_client import (
+from moviecrawler.frontier.redis_client import (
     check_eviction,
     check_server_clock,
     connect,
     describe_error,
 )
+from moviecrawler.frontier.scheduler import FrontierScheduler
+from moviecrawler.politeness.budgets import UNLIMITED, SiteReply
+from moviecrawler.politeness.ledger import KeptRobots
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from moviecrawler.frontier.contract import Backend, RunSite
-    from moviecrawler.items import Site
     from moviecrawler.politeness.budgets import Budget
+    from moviecrawler.sites import Site
 
 _MAX_NAME_CHARACTERS = 50
 """Characters of the arguments in the name of a run."""

@@ -23,7 +23,6 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.outcomes import write_outcomes
 from moviecrawler.catalogue.rows import SITEMAP, Listed, ListedTitle
-from moviecrawler.catalogue.scoreboard import ScoreboardRow, scoreboard_query
 from moviecrawler.catalogue.store import write_listed
 from moviecrawler.clock import check_clock, latest, utc_now
 from moviecrawler.database.connection import (
@@ -35,6 +34,7 @@ from moviecrawler.database.connection import (
     read_url,
     refusals_translated,
 )
+from moviecrawler.database.scoreboard import ScoreboardRow, scoreboard_query
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.titles import (
     Plan,

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moviecrawler.catalogue.scoreboard import make_scoreboard, titles_in
 from moviecrawler.clock import latest, utc_now
 from moviecrawler.database.embedded import (
     AMOUNTS,
@@ -27,6 +26,7 @@ from moviecrawler.database.embedded import (
     open_embedded,
     transaction,
 )
+from moviecrawler.database.scoreboard import make_scoreboard, titles_in
 from moviecrawler.errors import OutputError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.matching.merging import merged

@@ -15,7 +15,6 @@ import msgspec
 from scrapy.exceptions import DropItem
 
 from moviecrawler.errors import ConfigurationError, InvalidItemError
-from moviecrawler.extract.findings import attempt
 from moviecrawler.extract.values import parse_date
 from moviecrawler.items import HISTOGRAM_BARS, Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
@@ -190,7 +189,7 @@ def _rules(movie: Movie) -> Iterator[_Rule]:
     )
     yield "end_year", is_before, f"{movie.end_year} is before the year {movie.year}"
     date = movie.release_date
-    is_none = date is not None and attempt(lambda: parse_date(date)) != date
+    is_none = date is not None and not _is_date(date)
     yield "release_date", is_none, f"{date!r} is not a date such as 1999-03-31 or 1999-03"
     yield from _rules_of_parts(movie)
     yield from _rules_of_unknown_fields(movie)
@@ -264,6 +263,13 @@ def _has_right_price(offer: Offer) -> bool:
     return (offer.price is None) == (offer.currency is None) and (
         offer.price is None or offer.kind in _PAID
     )
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return parse_date(text) == text
+    except ValueError:
+        return False
 
 
 def _is_id(site: Site, text: str) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.items import Site
+    from moviecrawler.sites import Site
 
 _FORM = """set it to such as {"imdb": {"per_second": 0.1, "per_day": 300}}"""
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost")

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from moviecrawler.items import Site
     from moviecrawler.proxies.pools import Proxy, ProxyPool
+    from moviecrawler.sites import Site
 
 logger = logging.getLogger(__name__)
 

@@ -19,12 +19,11 @@ from w3lib.http import basic_auth_header
 from moviecrawler.basics.files import read_file
 from moviecrawler.basics.service_urls import split_url
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.items import Site
 from moviecrawler.options import ProxyOptions, node_of
 from moviecrawler.politeness.meta import DIRECT
 from moviecrawler.proxies.pools import SESSION, Proxy, ProxyPool, SessionPool
 from moviecrawler.proxies.tor import TorPool
-from moviecrawler.sites import SITES
+from moviecrawler.sites import SITES, Site
 from moviecrawler.sites.hosts import page_hosts_of
 
 if TYPE_CHECKING:

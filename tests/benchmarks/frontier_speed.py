@@ -32,8 +32,8 @@ from scrapy_redis.queue import PriorityQueue
 from moviecrawler import settings as project_settings
 from moviecrawler.frontier.contract import ARGUMENTS, TITLES, Backend, End, Push, RunName, Worker
 from moviecrawler.frontier.redis_backend import RedisBackend
+from moviecrawler.frontier.redis_client import connect
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
-from moviecrawler.redis_client import connect
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.benchmarks.harness import (
     ScrapyAlone,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.commands.scoreboard import render_table
+from moviecrawler.database.scoreboard import ScoreboardRow
 from moviecrawler.items import Movie, Score, Site
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.crawling import Finished, scrapy

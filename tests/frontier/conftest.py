@@ -8,7 +8,7 @@ import pytest
 from scrapy.utils.test import get_crawler
 
 from moviecrawler import settings
-from moviecrawler.redis_client import connect
+from moviecrawler.frontier.redis_client import connect
 from moviecrawler.spiders.imdb import ImdbSpider
 
 

@@ -25,9 +25,9 @@ from moviecrawler.frontier.contract import (
     loss_remark,
 )
 from moviecrawler.frontier.outbox import Outbox
+from moviecrawler.frontier.redis_client import connect
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.politeness.budgets import UNLIMITED, Budget
-from moviecrawler.redis_client import connect
 from tests.frontier.backends import (
     DAY_SECONDS,
     RUN,

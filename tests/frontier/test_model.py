@@ -32,7 +32,7 @@ from moviecrawler.frontier.contract import (
     End,
     Push,
 )
-from moviecrawler.redis_client import connect
+from moviecrawler.frontier.redis_client import connect
 from tests.frontier.backends import (
     RUN,
     Outside,

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moviecrawler.commands.replay import ReplaySpider
 from moviecrawler.frontier.serialisation import (
     Envelope,
     SerialisationError,
@@ -16,6 +15,7 @@ from moviecrawler.frontier.serialisation import (
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.spiders.base import BOOST_PRIORITY
 from moviecrawler.spiders.imdb import ImdbSpider
+from moviecrawler.spiders.replay import ReplaySpider
 
 
 def envelope(**changes: object) -> bytes:
@@ -57,7 +57,7 @@ def test_request_for_datasets_comes_back_as_it_was(
 
 def test_request_for_a_file_comes_back_as_it_was_and_none_for_another_file() -> None:
     key = "raw/site=imdb/date=2026-03-01/É 1%41?.warc"
-    spider = ReplaySpider(files={key: None})
+    spider = ReplaySpider(name="replay", files={key: None})
     request = spider.file_request(key)
     back = decode(encode(request).encode(), spider)
     assert back.to_dict(spider=spider) == request.to_dict(spider=spider)

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from moviecrawler.catalogue.scoreboard import ScoreboardRow, scoreboard_rows
 from moviecrawler.database.embedded import read_embedded
+from moviecrawler.database.scoreboard import ScoreboardRow, scoreboard_rows
 from moviecrawler.items import Miss, Movie, TitleKind
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore

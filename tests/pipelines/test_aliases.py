@@ -12,10 +12,10 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.aliases import valid_aliases
 from moviecrawler.database.connection import Database, open_database
+from moviecrawler.database.scoreboard import ScoreboardRow
 from moviecrawler.items import Credit, Movie, Score
 from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.pipelines.runs import BEGIN, led_from, make_miss

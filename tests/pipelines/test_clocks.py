@@ -12,10 +12,10 @@ from moviecrawler.clock import utc_now
 from moviecrawler.database.embedded import read_embedded
 from moviecrawler.errors import ClockError
 from moviecrawler.frontier.redis_backend import RedisBackend
+from moviecrawler.frontier.redis_client import connect
 from moviecrawler.items import Score
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.sqlite import SqliteStore
-from moviecrawler.redis_client import connect
 from tests.frontier.backends import worker
 from tests.pipelines.runs import crawl, make_movie, record_of
 from tests.pipelines.stored import opened

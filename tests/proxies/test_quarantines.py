@@ -14,10 +14,10 @@ import redis
 from moviecrawler.frontier.contract import Backend
 from moviecrawler.frontier.keys import bans_key
 from moviecrawler.frontier.redis_backend import RedisBackend
+from moviecrawler.frontier.redis_client import connect
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, Ban, Proxy, ProxyPool
 from moviecrawler.proxies.quarantines import Quarantines
-from moviecrawler.redis_client import connect
 from tests.services.redis import RedisServer
 from tests.waiting import until
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.catalogue.scoreboard import ScoreboardRow
+from moviecrawler.database.scoreboard import ScoreboardRow
 from moviecrawler.items import Movie, Site
 from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.replica.collection import Collection
