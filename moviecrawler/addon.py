@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from moviecrawler.components import leave_out_stores
 from moviecrawler.options import check_settings, warn_of_names
 from moviecrawler.pipelines.base import check_stores
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.proxies.site_pools import SitePools
+from moviecrawler.spiders.components import leave_out_stores
 
 if TYPE_CHECKING:
     from typing import Self

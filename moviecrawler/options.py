@@ -283,6 +283,19 @@ SETTINGS: tuple[type[Options], ...] = (
 """All structs of settings, in the order of `SETTINGS.md`."""
 
 
+PACE_OF_OTHER_SPIDERS = {
+    "DOWNLOAD_DELAY": 2.0,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
+}
+"""What `settings.py` sets for spiders that have no gate. It says nothing of what an operator
+wants."""
+
+
+def spider_modules() -> list[str]:
+    """Return the modules and packages that have the spiders of all sites."""
+    return list(dict.fromkeys(profile.spiders for profile in SITES.values()))
+
+
 def project_settings(environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the value of each setting: from its environment variable, or else the default."""
     values = {name: value for options in SETTINGS for name, value in options.defaults().items()}

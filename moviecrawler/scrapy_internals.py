@@ -132,23 +132,35 @@ class EngineSlot:
 # --- The crawler and its extensions ---------------------------------------------------------------
 
 
+class _AnnouncedStop:
+    """Replaces the `stop_async` of a crawler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._stop = crawler.stop_async
+        self.listeners: list[Callable[[], object]] = []
+
+    async def __call__(self) -> None:
+        for announce in self.listeners:
+            announce()
+        while (  # noqa: ASYNC110 - Scrapy has no event for it
+            self._crawler.crawling
+            and self._crawler.engine.running
+            and is_closing(self._crawler.engine)
+        ):
+            await asyncio.sleep(CHECK_SECONDS)
+        await self._stop()
+
+
 def announce_end(crawler: Crawler, announce: Callable[[], object]) -> None:
-    """Call `announce` at a first SIGINT or SIGTERM, and let a crawl that is closing close.
+    """Call `announce` at SIGINT or SIGTERM, also while the crawl closes, and let it close then.
 
     Otherwise Scrapy stops the engine at once, and the process ends before the last items are
     stored. Scrapy has no signal for it.
     """
-    stop = crawler.stop_async
-
-    async def stop_async() -> None:
-        announce()
-        while (  # noqa: ASYNC110 - Scrapy has no event for it
-            crawler.crawling and crawler.engine.running and is_closing(crawler.engine)
-        ):
-            await asyncio.sleep(CHECK_SECONDS)
-        await stop()
-
-    crawler.stop_async = stop_async  # type: ignore[method-assign]
+    if not isinstance(crawler.stop_async, _AnnouncedStop):
+        crawler.stop_async = _AnnouncedStop(crawler)  # type: ignore[method-assign]
+    crawler.stop_async.listeners.append(announce)
 
 
 def measure_own_memory() -> None:

@@ -8,15 +8,14 @@ from __future__ import annotations
 import os
 from importlib.metadata import version
 
-from moviecrawler import components, sites  # names in capitals would be settings
-from moviecrawler.options import project_settings
+from moviecrawler import options  # names in capitals would be settings
 
 # Each is also read from an environment variable of the same name.
-globals().update(project_settings(os.environ))
+globals().update(options.project_settings(os.environ))
 
 # --- The project ----------------------------------------------------------------------------------
 BOT_NAME = "moviecrawler"
-SPIDER_MODULES = list(dict.fromkeys(profile.spiders for profile in sites.SITES.values()))
+SPIDER_MODULES = options.spider_modules()
 COMMANDS_MODULE = "moviecrawler.commands"
 
 # --- Who asks -------------------------------------------------------------------------------------
@@ -36,8 +35,8 @@ REFERRER_POLICY = "no-referrer"
 ROBOTSTXT_OBEY = True
 # The rest is for spiders of one's own: the gate of a site (`politeness/`) knows what holds there.
 # Seconds between two requests to one host, ± 50 %.
-DOWNLOAD_DELAY = components.PACE_OF_OTHER_SPIDERS["DOWNLOAD_DELAY"]
-CONCURRENT_REQUESTS_PER_DOMAIN = components.PACE_OF_OTHER_SPIDERS["CONCURRENT_REQUESTS_PER_DOMAIN"]
+DOWNLOAD_DELAY = options.PACE_OF_OTHER_SPIDERS["DOWNLOAD_DELAY"]
+CONCURRENT_REQUESTS_PER_DOMAIN = options.PACE_OF_OTHER_SPIDERS["CONCURRENT_REQUESTS_PER_DOMAIN"]
 # A host that answers slower is asked more slowly.
 AUTOTHROTTLE_ENABLED = True
 AUTOTHROTTLE_START_DELAY = DOWNLOAD_DELAY
@@ -55,7 +54,7 @@ DOWNLOAD_TIMEOUT = 60
 DOWNLOAD_MAXSIZE = 64 * 1024 * 1024
 
 # --- Components -----------------------------------------------------------------------------------
-# Those of a crawl of the sites are set up by `components.py`. This checks their settings.
+# Those of a crawl of the sites are set up by `spiders/components.py`. This checks their settings.
 ADDONS = {"moviecrawler.addon.ConfiguredParts": 0}
 
 # --- What is shown --------------------------------------------------------------------------------

@@ -84,7 +84,3 @@ for), `error` (ExtractionError) and `response`."""
 summary_written = object()
 """Sent when a crawl is over and has summed itself up. Keyword argument: `lines` (list[str]).
 Handlers may be coroutines."""
-
-end_asked = object()
-"""Sent when SIGINT or SIGTERM asks `scrapy crawl` to end, also while its crawl closes by itself. No
-arguments."""

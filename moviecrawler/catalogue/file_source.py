@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from moviecrawler.catalogue.loading import Done, Imported, end_import, imported, load_parts
 from moviecrawler.clock import utc_now
+from moviecrawler.datasets.files import DownloadError, FileClient
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from moviecrawler.database.connection import Database
-    from moviecrawler.datasets.files import FileClient
     from moviecrawler.errors import ExtractionError
 
 _MAX_DAMAGED_ROWS = 1_000
@@ -45,6 +45,21 @@ class FileSource(ABC):
         self.is_remote = "://" in origin
         self.damaged = 0
         """Rows that were left out, as they could not be read."""
+
+    def fetch_politely(
+        self, agent: str, say: Callable[[str], object], *, obey_robots: bool
+    ) -> None:
+        """Download the files that have changed, if they are remote.
+
+        Raises DownloadError when one can't be downloaded, and ExtractionError for one that isn't
+        complete.
+        """
+        if self.is_remote:
+            try:
+                self.fetch(FileClient(agent, say, obey_robots=obey_robots))
+            except DownloadError as error:
+                reason = f"{error}; or fetch it by hand, and name it with --from"
+                raise DownloadError(reason) from error
 
     def fetch(self, client: FileClient) -> None:
         """Download the files that have changed.

@@ -20,6 +20,7 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
 from moviecrawler.basics.outages import Outages
+from moviecrawler.cluster.figures import Totals
 from moviecrawler.cluster.jobs import check_job
 from moviecrawler.cluster.process import (
     POLL_SECONDS,
@@ -31,7 +32,6 @@ from moviecrawler.cluster.process import (
 )
 from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.figures import Totals
 from moviecrawler.frontier.redis_client import describe_error
 from moviecrawler.scrapy_internals import free_slot, run_jobs_by
 

@@ -158,8 +158,6 @@ def _title(text: str) -> tuple[Site, str]:
 
 
 def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
-    from moviecrawler.datasets.files import DownloadError, FileClient
-
     # Ctrl-C ends the process at once, even while the database loads a part. The next import goes on
     # from there.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -170,15 +168,11 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
         if opts.origin is None or opts.source == "episodes"
         else f"{source.name} {opts.origin}"
     )
-    if source.is_remote:
-        obey_robots = command.settings.getbool("ROBOTSTXT_OBEY")
-        client = FileClient(
-            user_agent(command.settings), partial(print, file=sys.stderr), obey_robots=obey_robots
-        )
-        try:
-            source.fetch(client)
-        except DownloadError as error:
-            raise DownloadError(f"{error}; or fetch it by hand, and name it with --from") from error
+    source.fetch_politely(
+        user_agent(command.settings),
+        partial(print, file=sys.stderr),
+        obey_robots=command.settings.getbool("ROBOTSTXT_OBEY"),
+    )
     with tqdm(
         desc=name, unit=" rows", unit_scale=True, file=sys.stderr, disable=not sys.stderr.isatty()
     ) as bar:

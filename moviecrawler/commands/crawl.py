@@ -10,8 +10,6 @@ from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.scrapy_internals import announce_end
-from moviecrawler.signals import end_asked
 
 if TYPE_CHECKING:
     import argparse
@@ -64,7 +62,6 @@ class Command(CrawlCommand):
             except ConfigurationError as error:
                 raise UsageError(str(error), print_help=False) from error
         crawler.signals.connect(leave_out_modules, signals.engine_started)
-        wait_for_stores_on_sigint(crawler)
         self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()
         if self.crawler_process.bootstrap_failed:
@@ -90,8 +87,3 @@ def leave_out_modules() -> None:
     To look through it takes 0.2 s at the end of the process alone.
     """
     gc.freeze()
-
-
-def wait_for_stores_on_sigint(crawler: Crawler) -> None:
-    """Make a first SIGINT or SIGTERM send `end_asked`, and wait for an already closing crawl."""
-    announce_end(crawler, lambda: crawler.signals.send_catch_log(end_asked))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.proxies.pools import Ban
     from moviecrawler.proxies.site_pools import SitePools
+    from moviecrawler.sites import Site
 
 _COLUMNS = ("proxy", "kind", "address", "site", "state", "until", "bans", "reason")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 
 from moviecrawler.commands.base import SITE, BaseCommand, option
-from moviecrawler.commands.crawl import conclude, wait_for_stores_on_sigint
+from moviecrawler.commands.crawl import conclude
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.options import check_settings
 from moviecrawler.sites import SITES
@@ -81,7 +81,6 @@ class Command(BaseCommand, ScrapyCommand):
         readers = [
             spider for name in loader.list() if issubclass(spider := loader.load(name), MovieSpider)
         ]
-        wait_for_stores_on_sigint(crawler)
         self.crawler_process.crawl(
             crawler,
             archive=archive,

@@ -20,7 +20,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.basics.outages import Outages
-from moviecrawler.figures import DESCRIPTOR, Totals, difference, samples_of, selected
+from moviecrawler.cluster.figures import DESCRIPTOR, Totals, difference, samples_of, selected
 from moviecrawler.signals import summary_written
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from moviecrawler.figures import Samples
+    from moviecrawler.cluster.figures import Samples
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from moviecrawler.politeness.meta import PROXY_META
+from moviecrawler.politeness.meta import DAMAGED, PROXY_META
 from moviecrawler.scrapy_internals import DecodingMiddleware, too_large
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ _WITH_CONTENT = frozenset({200, 206})
 """Statuses of answers whose body is used; of others, status and headers are enough."""
 _DECODING_ERRORS: Any = (isal_zlib.error, OSError, IgnoreRequest)
 """What decompressing raises; IgnoreRequest when the body is too large."""
-DAMAGED = "damaged"
-"""The flag of a response that can't be decompressed, on sites with proxies, as it may be the
-proxy's fault."""
 
 _sent: WeakKeyDictionary[Response, tuple[int, bytes | None]] = WeakKeyDictionary()
 """The compressed size of each decompressed response, and with S3_BUCKET also the compressed

@@ -31,9 +31,8 @@ from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
 from moviecrawler.pipelines.writer import StoreWriter
-from moviecrawler.scrapy_internals import is_closing
+from moviecrawler.scrapy_internals import announce_end, is_closing
 from moviecrawler.signals import (
-    end_asked,
     item_outcomes,
     item_rejected,
     nothing_queued,
@@ -142,7 +141,7 @@ class BatchingPipeline:
         self._loop = asyncio.get_running_loop()
         # With an empty queue nothing more comes to fill a batch, so it is written now.
         self._signals.connect(self._hurry, nothing_queued)
-        self._signals.connect(self.store.hurry, end_asked)
+        announce_end(self._crawler, self.store.hurry)
         try:
             await self._writer.open()
         except (ConfigurationError, TransientStoreError) as error:

@@ -10,3 +10,6 @@ ROBOTS_OF = "robots_of"
 """Of a request for a robots.txt: the site whose gate asks for it."""
 CLOSED_META = "closed"
 """Of a request that was not sent, or got the site's refusal: the Closed that says so."""
+DAMAGED = "damaged"
+"""The flag of a response that can't be decompressed, on sites with proxies, as it may be the
+proxy's fault."""

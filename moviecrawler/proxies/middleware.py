@@ -14,11 +14,10 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import request_httprepr
 
 from moviecrawler.errors import FrontierError
-from moviecrawler.middlewares.compression import DAMAGED
 from moviecrawler.politeness.backoff import wait_before
 from moviecrawler.politeness.blocks import USUAL_PAUSE, Refusal
 from moviecrawler.politeness.gate import Closed
-from moviecrawler.politeness.meta import POOL_META, PROXY_META, ROBOTS_OF
+from moviecrawler.politeness.meta import DAMAGED, POOL_META, PROXY_META, ROBOTS_OF
 from moviecrawler.politeness.middleware import (
     PolitenessMiddleware,
     base_of,

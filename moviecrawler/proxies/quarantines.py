@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -16,7 +16,6 @@ from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, Ban
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from moviecrawler.frontier.contract import Backend
     from moviecrawler.proxies.pools import Proxy, ProxyPool
 
 logger = logging.getLogger(__name__)
@@ -40,13 +39,22 @@ def decode_bans(fields: Mapping[str, bytes]) -> dict[str, Ban]:
     return bans
 
 
+class BanExchange(Protocol):
+    """What shares bans between workers: a backend of the queue."""
+
+    async def exchange_bans(
+        self, site: str, changes: Mapping[str, bytes | None]
+    ) -> dict[str, bytes]:
+        """Write bans of a site's proxies, and return all that are known."""
+
+
 class Quarantines:
     """Begins and ends quarantines.
 
     While what keeps the queue is away, they hold for this process only.
     """
 
-    def __init__(self, site: str, pools: Iterable[ProxyPool], backend: Backend) -> None:
+    def __init__(self, site: str, pools: Iterable[ProxyPool], backend: BanExchange) -> None:
         self._site = site
         self._pools = tuple(pools)
         self._backend = backend

@@ -15,7 +15,6 @@ from scrapy.exceptions import UsageError
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.clock import utc_now
-from moviecrawler.components import set_up
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.runs import describe_crawl, open_backend
 from moviecrawler.frontier.serialisation import due_title_of
@@ -31,6 +30,7 @@ from moviecrawler.sites.hosts import hosts_of, user_agent
 from moviecrawler.sites.identity import OTHER_TITLE, identify, redirects_of
 from moviecrawler.sites.ids import id_in_url, parse_title_id, title_url
 from moviecrawler.spiders.arguments import Plan, Seed, parse_choice, parse_limit, parse_title_ids
+from moviecrawler.spiders.components import set_up
 from moviecrawler.spiders.results import (
     covered,
     fetch_of,

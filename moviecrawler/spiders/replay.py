@@ -15,7 +15,6 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
-from moviecrawler.components import leave_out, list_components, set_up
 from moviecrawler.errors import ArchiveError, TransientStoreError
 from moviecrawler.frontier.runs import open_backend
 from moviecrawler.items import Noted
@@ -26,6 +25,7 @@ from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.signals import list_missed
 from moviecrawler.sites.identity import meta_of
 from moviecrawler.spiders.arguments import Plan
+from moviecrawler.spiders.components import leave_out, list_components, set_up
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.rows import SITEMAP
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.sitemaps import MOST_LOCATIONS, read_sitemap
 from moviecrawler.sites.ids import id_in_url, kind_of_id
+from moviecrawler.sites.sitemaps import MOST_LOCATIONS, read_sitemap
 from moviecrawler.spiders.base import MovieSpider
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from moviecrawler.figures import FIGURES
+from moviecrawler.cluster.figures import FIGURES
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, crawl
 from tests.extensions.test_coverage import IDENTITY, RATING

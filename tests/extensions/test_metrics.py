@@ -12,8 +12,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from scrapy.utils.test import get_crawler
 
+from moviecrawler.cluster.figures import DESCRIPTOR, FIGURES
 from moviecrawler.extensions.metrics import Metrics, hand_over
-from moviecrawler.figures import DESCRIPTOR, FIGURES
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.crawling import crawl, crawl_command, environment

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from moviecrawler.errors import LONGEST_REASON, ExtractionError
 from moviecrawler.extract.embedded import LARGEST_PAGE, decode_json, reader
 from moviecrawler.extract.findings import ShapeError
-from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.extract.trees import DEEPEST, MOST_CHILDREN, MOST_TAGS, tree_of
 from moviecrawler.sites import SITES
 from moviecrawler.sites.pages import read_page
+from moviecrawler.sites.sitemaps import read_sitemap
 from tests.extract.golden import body_of, url_of
 from tests.extract.limits import TooSlowError, processor_time
 

@@ -7,9 +7,9 @@ from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.components import set_up
 from moviecrawler.middlewares.retry import BackoffRetryMiddleware
 from moviecrawler.politeness.backoff import backoff_seconds
+from moviecrawler.spiders.components import set_up
 
 URL = "https://example.com/"
 

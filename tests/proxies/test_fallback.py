@@ -11,8 +11,8 @@ from scrapy import Request
 from scrapy.exceptions import DownloadConnectionRefusedError, DownloadTimeoutError
 from scrapy.http import Response
 
-from moviecrawler.middlewares.compression import DAMAGED
 from moviecrawler.politeness.gate import Closed
+from moviecrawler.politeness.meta import DAMAGED
 from moviecrawler.proxies.middleware import AttemptsFailedError
 from tests.politeness.chain import VirtualLoop
 from tests.proxies.chain import PAGE, URL, Chain, page

@@ -12,9 +12,9 @@ import pytest
 from scrapy import Request
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.extract.sitemaps import MOST_LOCATIONS
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites.rottentomatoes.replica import BROWSE_ROWS
+from moviecrawler.sites.sitemaps import MOST_LOCATIONS
 from moviecrawler.spiders.metacritic import FINDER_PAGE, MOST_LISTED, MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import MOST_PAGES, RottenTomatoesSpider
 from tests.crawling import counts, crawl

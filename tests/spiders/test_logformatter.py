@@ -8,7 +8,7 @@ from scrapy.utils.test import get_crawler
 
 from moviecrawler.clock import utc_now
 from moviecrawler.items import Miss
-from moviecrawler.logformatter import TerseLogFormatter
+from moviecrawler.spiders.logformatter import TerseLogFormatter
 
 
 def test_what_is_logged_has_a_length_and_no_command_of_a_client(

@@ -1,6 +1,6 @@
 from prometheus_client import CollectorRegistry, generate_latest
 
-from moviecrawler.figures import Totals, selected
+from moviecrawler.cluster.figures import Totals, selected
 
 
 def text_of(totals: Totals) -> str:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
+from moviecrawler.options import PACE_OF_OTHER_SPIDERS
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -35,7 +37,7 @@ _SETTINGS: dict[str, Any] = {
     # pipelines. More would gain nothing: an item waits only while a store's buffer is full, and
     # then the others would wait as well.
     "CONCURRENT_ITEMS": 1,
-    "LOG_FORMATTER": "moviecrawler.logformatter.TerseLogFormatter",
+    "LOG_FORMATTER": "moviecrawler.spiders.logformatter.TerseLogFormatter",
     # Seconds between two lines of Progress.
     "LOGSTATS_INTERVAL": 15.0,
     # Scrapy imports what is listed here, even what is switched off; a web server comes with this
@@ -46,13 +48,6 @@ _SETTINGS: dict[str, Any] = {
         if path != "scrapy.extensions.remote_control.RemoteControl"
     },
 }
-
-PACE_OF_OTHER_SPIDERS = {
-    "DOWNLOAD_DELAY": 2.0,
-    "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
-}
-"""What `settings.py` sets for spiders that have no gate. It says nothing of what an operator
-wants."""
 
 # --- Components -----------------------------------------------------------------------------------
 _COMPONENTS: dict[str, dict[str, int | None]] = {

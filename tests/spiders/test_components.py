@@ -11,8 +11,8 @@ from scrapy.settings import BaseSettings, Settings, iter_default_settings
 from scrapy.utils.misc import load_object
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.components import REDIS_SCHEDULER, SCHEDULER, leave_out_stores, set_up
 from moviecrawler.pipelines.validate import ValidatePipeline
+from moviecrawler.spiders.components import REDIS_SCHEDULER, SCHEDULER, leave_out_stores, set_up
 from moviecrawler.spiders.imdb import ImdbSpider
 
 KINDS = ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES", "EXTENSIONS")
