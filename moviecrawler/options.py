@@ -18,8 +18,8 @@ import msgspec
 from msgspec import Meta
 from scrapy.settings import default_settings
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.service_urls import is_redis_url
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:

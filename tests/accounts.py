@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scrapy.settings import Settings
 
-from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.basics.errors import MovieCrawlerError
 from moviecrawler.frontier.contract import TITLE_OUTCOMES, RunReport
 from moviecrawler.frontier.runs import frontier
 from moviecrawler.frontier.sqlite_backend import FILE

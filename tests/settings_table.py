@@ -26,9 +26,10 @@ _HEAD = """# Settings
 Set a setting on the command line (`scrapy crawl imdb -s NAME=value`), by an environment variable of
 the same name, or in [`settings.py`](settings.py), which also says where Scrapy's own settings
 differ from its defaults for every spider, and why;
-[`spiders/components.py`](spiders/components.py) says it of a crawl of the sites. Of Scrapy's own settings, only `LOG_LEVEL` is read from the environment. Set a
-password or a token in the environment only, as everybody on the machine can see a command line. A
-wrong value ends a crawl before its first request, with a sentence. A job of a cluster may make
+[`spiders/components.py`](spiders/components.py) says it of a crawl of the sites. Of Scrapy's own
+settings, only `LOG_LEVEL` is read from the environment. Set a password or a token in the
+environment only, as everybody on the machine can see a command line. A wrong value ends a crawl
+before its first request, with a sentence. A job of a cluster may make
 [some](#settings-that-a-job-may-make).
 
 ## The ten that you will set

@@ -8,12 +8,12 @@ from typing import Any, get_args
 
 import msgspec
 
-from moviecrawler.extract.values import parse_date
+from moviecrawler.basics.texts import _RUNS_AS_FORMULA
+from moviecrawler.basics.values import parse_date
 from moviecrawler.items import AmountKind, Movie, Role
 from moviecrawler.pipelines.csv_export import FILES
 from moviecrawler.sites import SCORES
 from moviecrawler.sites.fields import NUMBERS, TEXT_LISTS, TEXTS
-from moviecrawler.texts import _RUNS_AS_FORMULA
 
 _ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
 _SCORES = {kind: form.columns for kind, form in SCORES.items() if form.columns}

@@ -7,8 +7,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from moviecrawler.addon import check
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.service_urls import is_redis_url
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.options import FrontierOptions, project_settings, warn_of_names
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.mongo import MongoPipeline

@@ -4,7 +4,7 @@ import pytest
 from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.options import HostOptions
 from moviecrawler.sites import BY_AUTHORITY, SCORE_SITES, SCOREBOARD_KINDS, SITES
 from moviecrawler.sites.hosts import datasets_url

@@ -2,7 +2,7 @@
 
 import pytest
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.items import Site
 from moviecrawler.sites.ids import id_in_url, parse_title_id
 

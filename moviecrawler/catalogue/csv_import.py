@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import converted, opened, read_rows, shown
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Pixels, TitleKind, Year  # noqa: TC001 - msgspec resolves annotations
 from moviecrawler.matching.comparing import BY_HAND
 from moviecrawler.sites import ID_SITE, SITES

@@ -11,11 +11,11 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from moviecrawler.basics.clock import utc_now, utc_text
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.catalogue.outcomes import LISTED_SOURCES
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.wanted import wanted_titles
-from moviecrawler.clock import utc_now, utc_text
-from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.frontier.serialisation import DueTitle
 from moviecrawler.matching.slugs import title_slug_keys
 from moviecrawler.matching.titles import DAYS_REMEMBERED

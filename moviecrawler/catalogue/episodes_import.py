@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import json
 
+from moviecrawler.basics.texts import on_one_line
+from moviecrawler.basics.values import check_year
 from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS, ImdbFiles
 from moviecrawler.catalogue.loading import Done, Imported, copy_rows
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.datasets.titles import Number, Text, TitleId, Value, Votes
-from moviecrawler.extract.values import check_year
-from moviecrawler.texts import on_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,17 +9,17 @@ from abc import ABC, abstractmethod
 from hashlib import blake2b, file_digest
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from moviecrawler.basics.clock import utc_now
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.catalogue.loading import Done, Imported, end_import, imported, load_parts
-from moviecrawler.clock import utc_now
 from moviecrawler.datasets.files import DownloadError, FileClient
-from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from moviecrawler.basics.errors import ExtractionError
     from moviecrawler.database.connection import Database
-    from moviecrawler.errors import ExtractionError
 
 _MAX_DAMAGED_ROWS = 1_000
 """A file with more damaged rows is refused."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.basics.values import parse_date
 from moviecrawler.catalogue.spreadsheets import converted, opened, read_rows, shown
-from moviecrawler.errors import ConfigurationError
-from moviecrawler.extract.values import parse_date
 from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from moviecrawler.basics.errors import ConfigurationError, ExtractionError
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.popularity import popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.datasets.tables import COLUMNS, Tables
 from moviecrawler.datasets.titles import movie_of
-from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.sites.imdb.values import TITLE_KINDS
 
 if TYPE_CHECKING:

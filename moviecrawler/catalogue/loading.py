@@ -16,9 +16,9 @@ from itertools import islice
 from operator import add, attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.clock import utc_now
 from moviecrawler.matching.titles import DAYS_REMEMBERED
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.items import TitleKind
 
 if TYPE_CHECKING:

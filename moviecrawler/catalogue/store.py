@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.database.connection import Database, as_json, open_database, storable
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.matching.slugs import slug_key
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import part_of_series

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import msgspec
 
+from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.popularity import popularity_of_tmdb
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.datasets.files import DownloadError, MissingFileError
-from moviecrawler.errors import ExtractionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

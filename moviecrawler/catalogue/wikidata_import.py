@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from moviecrawler.basics.errors import ConfigurationError, ExtractionError
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import opened, read_rows, shown
-from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.matching.comparing import WIKIDATA
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SITES
 from moviecrawler.sites.ids import parse_title_id, part_of_series

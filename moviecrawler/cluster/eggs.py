@@ -22,12 +22,12 @@ import msgspec
 from scrapyd.interfaces import IEggStorage
 from zope.interface import implementer
 
+from moviecrawler.basics.credentials import redacted
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster import keys
 from moviecrawler.cluster.jobs import check_name
 from moviecrawler.cluster.process import RUNNER, spider_environment
 from moviecrawler.cluster.state import Egg
-from moviecrawler.credentials import redacted
-from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from moviecrawler import options
-from moviecrawler.credentials import holds_secret
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.credentials import holds_secret
+from moviecrawler.basics.errors import ConfigurationError
 
 RunEnd = Literal["finished", "cancelled", "died", "recycled", "handed_back"]
 """How a process of a job ended. Unless it is `finished` or `cancelled`, the job is queued again."""

@@ -19,6 +19,7 @@ from twisted.internet.threads import deferToThread, deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.outages import Outages
 from moviecrawler.cluster.figures import Totals
 from moviecrawler.cluster.jobs import check_job
@@ -31,7 +32,6 @@ from moviecrawler.cluster.process import (
     spider_settings,
 )
 from moviecrawler.cluster.state import NodeInfo
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.redis_client import describe_error
 from moviecrawler.scrapy_internals import free_slot, run_jobs_by
 

@@ -14,13 +14,13 @@ from scrapyd.app import application as scrapyd_application
 from scrapyd.exceptions import ConfigError
 from twisted.logger import Logger
 
+from moviecrawler.basics.credentials import redacted
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import check_job
 from moviecrawler.cluster.options import NodeOptions, chosen
 from moviecrawler.cluster.process import reactor
 from moviecrawler.cluster.state import ClusterState
-from moviecrawler.credentials import redacted
-from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from scrapyd.config import Config

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.service_urls import LOOPBACK, is_redis_url
 from moviecrawler.cluster.jobs import JobSettings  # noqa: TC001 - msgspec reads the type
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.options import Name, Options
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.protocol import ProcessProtocol
 from twisted.logger import Logger
 
+from moviecrawler.basics.credentials import redacted
 from moviecrawler.cluster.figures import DESCRIPTOR
 from moviecrawler.cluster.jobs import Report
-from moviecrawler.credentials import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

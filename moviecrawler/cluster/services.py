@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapyd.webservice import param
 
+from moviecrawler.basics.clock import utc_now
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.catalogue.store import boost_named
-from moviecrawler.clock import utc_now
 from moviecrawler.cluster.webservice import ClusterService
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.progress import figures_of
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import parse_title_id

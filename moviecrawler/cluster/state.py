@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.files import read_package_file
 from moviecrawler.cluster import keys
 from moviecrawler.cluster.jobs import Job, Outcome
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.redis_client import connect_blocking
 
 if TYPE_CHECKING:

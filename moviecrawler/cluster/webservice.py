@@ -17,13 +17,13 @@ from twisted.web import http
 from twisted.web.error import Error, UnsupportedMethod
 from twisted.web.resource import Resource
 
+from moviecrawler.basics.credentials import redacted
+from moviecrawler.basics.errors import AwayError, ConfigurationError, MovieCrawlerError
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.process import log_url
 from moviecrawler.cluster.state import EVENTS, NODE_LOST
 from moviecrawler.cluster.website import local_time, refuse
-from moviecrawler.credentials import redacted
-from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 from scrapy.exceptions import UsageError
 
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.basics.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.basics.texts import fold, printable
 from moviecrawler.sites import SITES
-from moviecrawler.texts import fold, printable
 
 if TYPE_CHECKING:
     import argparse

@@ -14,8 +14,11 @@ import msgspec
 from scrapy.commands import ScrapyCommand
 from tqdm import tqdm
 
+from moviecrawler.basics.clock import utc_now
+from moviecrawler.basics.credentials import has_userinfo
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.service_urls import is_http_url
-from moviecrawler.clock import utc_now
+from moviecrawler.basics.texts import fold, printable
 from moviecrawler.commands.base import (
     JSON,
     NONE,
@@ -26,8 +29,6 @@ from moviecrawler.commands.base import (
     table_lines,
     whole_number,
 )
-from moviecrawler.credentials import has_userinfo
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import TitleKind
 from moviecrawler.options import check_settings
 from moviecrawler.pipelines.files import check_data_dir
@@ -35,7 +36,6 @@ from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.hosts import datasets_url, user_agent
 from moviecrawler.sites.ids import parse_title_id
-from moviecrawler.texts import fold, printable
 
 if TYPE_CHECKING:
     import argparse

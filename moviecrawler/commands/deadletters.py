@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.clock import utc_text
+from moviecrawler.basics.clock import utc_text
+from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.basics.texts import printable
 from moviecrawler.commands.base import JSON, RUN, SITE, BaseCommand, option, print_json
-from moviecrawler.errors import ConfigurationError
-from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     import argparse

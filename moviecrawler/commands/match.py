@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from scrapy.commands import ScrapyCommand
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.commands.base import BaseCommand, option, print_json
-from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import argparse

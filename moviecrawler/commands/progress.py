@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.clock import utc_text
+from moviecrawler.basics.clock import utc_text
+from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.basics.texts import printable
 from moviecrawler.commands.base import (
     JSON,
     NONE,
@@ -19,10 +21,8 @@ from moviecrawler.commands.base import (
     print_json,
     table_lines,
 )
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.progress import figures_of
-from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     import argparse

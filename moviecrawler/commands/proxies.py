@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.clock import utc_text
+from moviecrawler.basics.clock import utc_text
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.commands.base import JSON, NONE, BaseCommand, option, print_json, table_lines
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.commands.base import SITE, BaseCommand, option
 from moviecrawler.commands.crawl import conclude
-from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.options import check_settings
 from moviecrawler.sites import SITES
 

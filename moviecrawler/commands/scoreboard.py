@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from scrapy.commands import ScrapyCommand
 
+from moviecrawler.basics.errors import OutputError
+from moviecrawler.basics.texts import neutralise, printable
 from moviecrawler.commands.base import NONE, BaseCommand, option, table_lines, whole_number
-from moviecrawler.errors import OutputError
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCOREBOARD_KINDS, SCORES, SITES
-from moviecrawler.texts import neutralise, printable
 
 if TYPE_CHECKING:
     import argparse

@@ -13,12 +13,12 @@ from uuid import uuid4
 
 from scrapyd.utils import get_file_path
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.process import log_url, read_end
 from moviecrawler.cluster.state import Snapshot
 from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.runs import describe_crawl, run_name
 from moviecrawler.sites import SITES

@@ -21,9 +21,9 @@ from twisted.web.pages import notFound
 from twisted.web.resource import Resource
 from twisted.web.static import File
 
+from moviecrawler.basics.errors import AwayError, ConfigurationError, MovieCrawlerError
 from moviecrawler.cluster.website import answer_later
 from moviecrawler.dashboard.rendering import render
-from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.redis_client import describe_error
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.filters import do_filesizeformat
 
-from moviecrawler.clock import utc_text
+from moviecrawler.basics.clock import utc_text
 from moviecrawler.frontier.account import DONE, UNFINISHED
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from scrapy.settings import Settings
 
+from moviecrawler.basics.clock import utc_now
+from moviecrawler.basics.errors import AwayError, ConfigurationError, FrontierError
 from moviecrawler.catalogue.figures import SiteFigures, figures
-from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.short_transactions import ShortTransactions
-from moviecrawler.errors import AwayError, ConfigurationError, FrontierError
 from moviecrawler.frontier.runs import budgets_of, frontier
 
 if TYPE_CHECKING:

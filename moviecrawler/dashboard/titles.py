@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.catalogue.store import boost
-from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.charts import history_chart
 from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
 from moviecrawler.dashboard.rendering import number

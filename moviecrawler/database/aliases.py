@@ -9,8 +9,8 @@ from datetime import UTC, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from moviecrawler.basics.errors import TransientStoreError
 from moviecrawler.database.embedded import read_embedded
-from moviecrawler.errors import TransientStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

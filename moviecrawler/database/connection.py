@@ -11,9 +11,14 @@ import psycopg2
 from psycopg2.extensions import make_dsn, parse_dsn
 from psycopg2.extras import NamedTupleCursor
 
+from moviecrawler.basics.errors import (
+    ConfigurationError,
+    RejectedError,
+    TooSlowError,
+    TransientStoreError,
+)
+from moviecrawler.basics.texts import on_one_line
 from moviecrawler.database.schema import update_schema
-from moviecrawler.errors import ConfigurationError, RejectedError, TooSlowError, TransientStoreError
-from moviecrawler.texts import on_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, get_args
 
 from filelock import FileLock, Timeout
 
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.database.sql import read_sql
-from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Role
 from moviecrawler.sites import SCORES
 from moviecrawler.sites.fields import NUMBERS, TEXT_LISTS, TEXTS

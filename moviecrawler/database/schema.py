@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import psycopg2
 
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.database.sql import read_sql
-from moviecrawler.errors import ConfigurationError, TransientStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg2
 from psycopg2.extras import NamedTupleCursor
 
+from moviecrawler.basics.errors import AwayError, ConfigurationError, TransientStoreError
 from moviecrawler.database.connection import connect, in_one_line
-from moviecrawler.errors import AwayError, ConfigurationError, TransientStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

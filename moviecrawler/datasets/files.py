@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from isal import igzip, isal_zlib
 from protego import Protego
 
-from moviecrawler.errors import InterruptedReadError, MovieCrawlerError
+from moviecrawler.basics.errors import InterruptedReadError, MovieCrawlerError
 from moviecrawler.politeness.robots import MAX_BYTES, read_rules
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import duckdb
 
-from moviecrawler.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
+from moviecrawler.basics.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.imdb.credits import PERSON_ID
 from moviecrawler.sites.imdb.values import TITLE_KINDS

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import Meta, json
 
+from moviecrawler.basics.texts import shortened
+from moviecrawler.basics.values import check_runtime, check_year
 from moviecrawler.datasets.tables import (
     AKAS,
     BASICS,
@@ -30,14 +32,12 @@ from moviecrawler.datasets.tables import (
     RATINGS,
     TITLE_TYPE,
 )
-from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.items import Credit, Movie, OtherTitle, Role, Score
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.fields import unknown_in_datasets
 from moviecrawler.sites.ids import title_url
 from moviecrawler.sites.imdb.credits import PERSON_ID
 from moviecrawler.sites.imdb.values import TITLE_KINDS
-from moviecrawler.texts import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

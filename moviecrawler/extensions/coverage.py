@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from moviecrawler.clock import utc_now
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.extensions.missing_fields import GONE_AFTER_PAGES, MissingFields
 from moviecrawler.politeness.kept_pages import folder_of, keep_page
 from moviecrawler.scrapy_internals import end_crawl
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from moviecrawler.errors import ExtractionError
+    from moviecrawler.basics.errors import ExtractionError
     from moviecrawler.items import Movie
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests
 
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.basics.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.options import WatchOptions
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.clock import utc_text
-from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.basics.clock import utc_text
+from moviecrawler.basics.errors import MovieCrawlerError
 from moviecrawler.extensions.checks import describe_missing_fields
 from moviecrawler.frontier.account import DONE, INCOMPLETE, UNFINISHED, account_of, exit_code
 from moviecrawler.frontier.contract import TITLE_OUTCOMES, Account

@@ -11,8 +11,8 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from moviecrawler.basics.texts import fold
 from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError
-from moviecrawler.texts import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

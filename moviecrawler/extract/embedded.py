@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import msgspec
 
-from moviecrawler.errors import ExtractionError
+from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.extract.findings import ShapeError
 
 if TYPE_CHECKING:

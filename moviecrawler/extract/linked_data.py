@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from moviecrawler.basics.values import parse_count, parse_decimal
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json, scripts
 from moviecrawler.extract.findings import (
@@ -20,10 +21,6 @@ from moviecrawler.extract.findings import (
     ShapeError,
     attempt,
     new_credits,
-)
-from moviecrawler.extract.values import (
-    parse_count,
-    parse_decimal,
 )
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import re
 
 from parsel import Selector, SelectorList
 
+from moviecrawler.basics.texts import fold
 from moviecrawler.extract.embedded import LARGEST_PAGE, decode_text
 from moviecrawler.extract.findings import ShapeError
-from moviecrawler.texts import fold
 
 MOST_TAGS = 40_000
 """Opening and closing ones; the largest page seen has 28,000."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.frontier.serialisation import Envelope
 from moviecrawler.politeness.budgets import UNLIMITED, Budget, SiteReply
 from moviecrawler.politeness.ledger import Ledger

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
-from moviecrawler.clock import utc_now
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.frontier.contract import End
 from moviecrawler.items import Fetched, Miss, Movie, RawPage
 from moviecrawler.politeness.meta import CLOSED_META

@@ -6,7 +6,7 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from moviecrawler.errors import FrontierFullError
+from moviecrawler.basics.errors import FrontierFullError
 
 if TYPE_CHECKING:
     from moviecrawler.frontier.contract import Backend, End, Push, Worker

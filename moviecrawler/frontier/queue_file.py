@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from filelock import FileLock, Timeout
 
+from moviecrawler.basics.errors import ConfigurationError, FrontierError, FrontierFullError
 from moviecrawler.basics.files import read_package_file
-from moviecrawler.errors import ConfigurationError, FrontierError, FrontierFullError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

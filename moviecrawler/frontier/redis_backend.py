@@ -18,8 +18,8 @@ import redis.exceptions
 from scrapy_redis import defaults
 from scrapy_redis.scheduler import Scheduler
 
+from moviecrawler.basics.errors import FrontierError, FrontierFullError
 from moviecrawler.basics.files import read_package_file
-from moviecrawler.errors import FrontierError, FrontierFullError
 from moviecrawler.frontier.contract import (
     DAY_SECONDS,
     DAYS_UNUSED,

@@ -16,8 +16,8 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import ConstantBackoff, NoBackoff
 from redis.retry import Retry
 
-from moviecrawler.clock import check_clock
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.clock import check_clock
+from moviecrawler.basics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

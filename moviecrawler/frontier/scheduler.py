@@ -22,15 +22,15 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro
 
-from moviecrawler.basics.outages import Outages
-from moviecrawler.clock import process_age, utc_now, utc_text
-from moviecrawler.errors import (
+from moviecrawler.basics.clock import process_age, utc_now, utc_text
+from moviecrawler.basics.errors import (
     ClockError,
     ConfigurationError,
     FrontierError,
     FrontierFullError,
     TransientStoreError,
 )
+from moviecrawler.basics.outages import Outages
 from moviecrawler.frontier.contract import (
     ARGUMENTS,
     BOOSTED,

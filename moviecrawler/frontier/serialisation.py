@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import msgspec
 from scrapy.utils.request import fingerprint
 
-from moviecrawler.credentials import has_userinfo
-from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.basics.credentials import has_userinfo
+from moviecrawler.basics.errors import MovieCrawlerError
 from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
 from moviecrawler.matching.facts import IdSource, TitleFacts  # noqa: TC001 - msgspec reads them
 

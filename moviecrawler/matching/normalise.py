@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.fuzz import ratio
 
-from moviecrawler.texts import fold
+from moviecrawler.basics.texts import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.basics.clock import utc_now
+from moviecrawler.basics.errors import MovieCrawlerError
 from moviecrawler.basics.outages import Outages
-from moviecrawler.clock import utc_now
 from moviecrawler.database.aliases import valid_aliases
-from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.sites.identity import ALIAS, Redirect, meta_of
 from moviecrawler.sites.ids import current_id, title_url
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.items import RawPage
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.s3 import S3_LIMITS, Bucket, S3Store, by_folder, object_name

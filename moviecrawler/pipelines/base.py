@@ -25,7 +25,7 @@ from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
-from moviecrawler.errors import ClockError, ConfigurationError, TransientStoreError
+from moviecrawler.basics.errors import ClockError, ConfigurationError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool

@@ -16,7 +16,7 @@ import msgspec
 from filelock import FileLock, Timeout
 from itemadapter import ItemAdapter
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,8 @@ from pymongo.errors import BulkWriteError, OperationFailure, PyMongoError
 from pymongo.uri_parser import parse_uri
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.clock import latest
-from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
+from moviecrawler.basics.clock import latest
+from moviecrawler.basics.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.matching.merging import merged
 from moviecrawler.pipelines.base import BatchingPipeline

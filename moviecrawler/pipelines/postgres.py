@@ -21,10 +21,11 @@ import psycopg2
 from psycopg2.extras import NamedTupleCursor
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.basics.clock import check_clock, latest, utc_now
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.catalogue.outcomes import write_outcomes
 from moviecrawler.catalogue.rows import SITEMAP, Listed, ListedTitle
 from moviecrawler.catalogue.store import write_listed
-from moviecrawler.clock import check_clock, latest, utc_now
 from moviecrawler.database.connection import (
     REJECTIONS,
     connect,
@@ -44,7 +45,6 @@ from moviecrawler.database.titles import (
     plan_titles,
     read_stored,
 )
-from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Fetched, Miss, Movie, Site, TitleKind
 from moviecrawler.matching.merging import merged
 from moviecrawler.pipelines.base import BatchingPipeline

@@ -22,9 +22,9 @@ from botocore.exceptions import (
 from isal import igzip, isal_zlib
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.basics.credentials import redacted
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.basics.service_urls import is_open_to_others
-from moviecrawler.credentials import redacted
-from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store, time_of

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moviecrawler.clock import latest, utc_now
+from moviecrawler.basics.clock import latest, utc_now
+from moviecrawler.basics.errors import OutputError, RejectedError, TransientStoreError
 from moviecrawler.database.embedded import (
     AMOUNTS,
     FILE,
@@ -27,7 +28,6 @@ from moviecrawler.database.embedded import (
     transaction,
 )
 from moviecrawler.database.scoreboard import make_scoreboard, titles_in
-from moviecrawler.errors import OutputError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.matching.merging import merged
 from moviecrawler.pipelines.base import BatchingPipeline

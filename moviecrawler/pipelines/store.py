@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.errors import RejectedError
+from moviecrawler.basics.errors import RejectedError
 from moviecrawler.items import Movie
 from moviecrawler.options import StoreOptions
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from scrapy.exceptions import DropItem
 
-from moviecrawler.errors import ConfigurationError, InvalidItemError
-from moviecrawler.extract.values import parse_date
+from moviecrawler.basics.errors import ConfigurationError, InvalidItemError
+from moviecrawler.basics.texts import on_one_line, shortened, without_controls
+from moviecrawler.basics.values import parse_date
 from moviecrawler.items import HISTOGRAM_BARS, Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
@@ -27,7 +28,6 @@ from moviecrawler.sites.fields import (
     score_facts_published,
 )
 from moviecrawler.sites.ids import id_in_url, parse_title_id, part_of_series, site_of
-from moviecrawler.texts import on_one_line, shortened, without_controls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from moviecrawler.errors import ArchiveError
+from moviecrawler.basics.errors import ArchiveError
 from moviecrawler.items import RawPage, Site
 from moviecrawler.sites.identity import Redirect  # noqa: TC001 - msgspec reads annotations
 

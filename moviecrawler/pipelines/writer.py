@@ -17,7 +17,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from moviecrawler.errors import OutputError, RejectedError, TooSlowError, TransientStoreError
+from moviecrawler.basics.errors import OutputError, RejectedError, TooSlowError, TransientStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

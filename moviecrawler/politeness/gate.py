@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from scrapy.exceptions import IgnoreRequest
 
-from moviecrawler.clock import utc_text
-from moviecrawler.errors import FrontierError
+from moviecrawler.basics.clock import utc_text
+from moviecrawler.basics.errors import FrontierError
 from moviecrawler.politeness.budgets import UNLIMITED, SiteReply
 from moviecrawler.politeness.robots import Rules
 from moviecrawler.scrapy_internals import end_crawl, is_closing

@@ -17,7 +17,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
-from moviecrawler.clock import utc_now
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.politeness.backoff import wait_before
 from moviecrawler.politeness.blocks import block_sign, classify
 from moviecrawler.politeness.budgets import UNLIMITED, is_live, site_budget

@@ -13,7 +13,7 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest, NotConfigured
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import request_httprepr
 
-from moviecrawler.errors import FrontierError
+from moviecrawler.basics.errors import FrontierError
 from moviecrawler.politeness.backoff import wait_before
 from moviecrawler.politeness.blocks import USUAL_PAUSE, Refusal
 from moviecrawler.politeness.gate import Closed

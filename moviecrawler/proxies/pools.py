@@ -12,7 +12,7 @@ import msgspec
 from rotating_proxies.expire import Proxies, exp_backoff
 from w3lib.http import basic_auth_header
 
-from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.basics.errors import MovieCrawlerError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

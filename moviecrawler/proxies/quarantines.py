@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from moviecrawler.errors import FrontierError
+from moviecrawler.basics.errors import FrontierError
 from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, Ban
 
 if TYPE_CHECKING:

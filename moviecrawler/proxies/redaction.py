@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from moviecrawler.credentials import without_userinfo
+from moviecrawler.basics.credentials import without_userinfo
 
 if TYPE_CHECKING:
     from collections.abc import Collection

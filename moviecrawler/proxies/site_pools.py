@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Meta
 from w3lib.http import basic_auth_header
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.files import read_file
 from moviecrawler.basics.service_urls import split_url
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.options import ProxyOptions, node_of
 from moviecrawler.politeness.meta import DIRECT
 from moviecrawler.proxies.pools import SESSION, Proxy, ProxyPool, SessionPool

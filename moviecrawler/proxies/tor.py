@@ -12,8 +12,8 @@ from http.client import HTTPConnection, HTTPException
 from time import monotonic
 from urllib.parse import urlsplit
 
+from moviecrawler.basics.texts import printable
 from moviecrawler.proxies.pools import SESSION, ProxyPoolError, SessionPool
-from moviecrawler.texts import printable
 
 logger = logging.getLogger(__name__)
 

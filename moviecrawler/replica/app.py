@@ -20,7 +20,7 @@ import msgspec
 from aiohttp import web
 from isal import isal_zlib
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.markup import MARKUP

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from moviecrawler import options
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import argparse

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.basics.errors import MovieCrawlerError
 from moviecrawler.replica.options import Options
 from moviecrawler.sites import SITES
 

@@ -13,7 +13,7 @@ from itertools import chain
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.items import ScoreKind as ScoreKind  # noqa: TC001 - others take it from here
 from moviecrawler.items import Site as Site  # noqa: TC001 - as above
 

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.basics.texts import shown
 from moviecrawler.sites import ID_SITE, SITES
-from moviecrawler.texts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

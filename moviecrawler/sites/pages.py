@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from moviecrawler.errors import ExtractionError
+from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json, reader, stated_addresses
 from moviecrawler.sites import SITES

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.files import read_file
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.texts import shown
 from moviecrawler.sites.ids import parse_title_id
-from moviecrawler.texts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -14,8 +14,8 @@ from scrapy import Request
 from scrapy.exceptions import UsageError
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from moviecrawler.clock import utc_now
-from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.basics.clock import utc_now
+from moviecrawler.basics.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.runs import describe_crawl, open_backend
 from moviecrawler.frontier.serialisation import due_title_of
 from moviecrawler.items import Fetched, Miss

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import Request
 
-from moviecrawler.clock import utc_now
-from moviecrawler.errors import (
-    ConfigurationError,
-    InterruptedReadError,
-    MovieCrawlerError,
-)
+from moviecrawler.basics.clock import utc_now
+from moviecrawler.basics.errors import ConfigurationError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.frontier.contract import holds_none
 from moviecrawler.items import Fetched, Movie
 from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError

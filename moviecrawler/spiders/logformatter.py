@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
-from moviecrawler.texts import shortened
+from moviecrawler.basics.texts import shortened
 
 if TYPE_CHECKING:
     from typing import Self

@@ -15,7 +15,7 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
-from moviecrawler.errors import ArchiveError, TransientStoreError
+from moviecrawler.basics.errors import ArchiveError, TransientStoreError
 from moviecrawler.frontier.runs import open_backend
 from moviecrawler.items import Noted
 from moviecrawler.middlewares.compression import GzipMiddleware

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from moviecrawler.clock import utc_now
-from moviecrawler.errors import LONGEST_REASON
+from moviecrawler.basics.clock import utc_now
+from moviecrawler.basics.errors import LONGEST_REASON
 from moviecrawler.items import CoveredBySeries, Entry, Fetch, Movie
 from moviecrawler.middlewares.compression import sent_size
 from moviecrawler.politeness.gate import Disallowed

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.spiders.sitemap import SitemapSpider
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import re
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.catalogue.rows import SITEMAP
-from moviecrawler.errors import ExtractionError
 from moviecrawler.sites.ids import id_in_url, kind_of_id
 from moviecrawler.sites.sitemaps import MOST_LOCATIONS, read_sitemap
 from moviecrawler.spiders.base import MovieSpider

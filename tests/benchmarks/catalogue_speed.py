@@ -20,10 +20,10 @@ from typing import Any
 
 from scrapy.settings import Settings
 
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.catalogue.due import select_due
 from moviecrawler.catalogue.figures import figures
 from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.clock import utc_now
 from moviecrawler.database.connection import Database
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 import psycopg2
 import pytest
 
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.catalogue.due import Feed, end_feed, hold_feed
 from moviecrawler.catalogue.figures import due
 from moviecrawler.catalogue.rows import ListedTitle
 from moviecrawler.database.connection import Database
-from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, row

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from moviecrawler.basics.errors import ExtractionError, TransientStoreError
 from moviecrawler.catalogue.episodes_import import ImdbEpisodes
 from moviecrawler.catalogue.loading import Done, Imported
-from moviecrawler.errors import ExtractionError, TransientStoreError
 from tests.catalogue.catalogued import Catalogued
 from tests.datasets.rows import put
 

@@ -14,7 +14,7 @@ import psycopg2
 import pytest
 import redis
 
-from moviecrawler.clock import utc_text
+from moviecrawler.basics.clock import utc_text
 from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.replica.collection import Collection
 from tests.catalogue.catalogued import Catalogued

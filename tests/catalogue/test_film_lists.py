@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.catalogue.film_lists import COLUMNS, read_records, read_titles
-from moviecrawler.errors import ConfigurationError
 
 ROW = {
     "site": "imdb",

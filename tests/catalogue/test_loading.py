@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.loading import Imported, load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
-from moviecrawler.errors import ExtractionError
 from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.catalogue.catalogued import NOW, Catalogued, judged, outcome, page, row, wikidata
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from moviecrawler.basics.errors import MovieCrawlerError
 from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.episodes_import import ImdbEpisodes
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.imdb_import import ImdbDatasets
 from moviecrawler.catalogue.tmdb_import import TmdbExport
 from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
-from moviecrawler.errors import MovieCrawlerError
 from tests.datasets.rows import put
 
 MANY = range(1, 2_001)

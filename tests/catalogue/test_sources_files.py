@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from moviecrawler.basics.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.wikidata_import import PROPERTIES, QUERY, WikidataCrosswalk
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
 
 def saved(folder: Path, content: str | bytes) -> Path:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from moviecrawler.basics.errors import ConfigurationError, ExtractionError
 from moviecrawler.catalogue.imdb_import import ImdbDatasets, Selection
 from moviecrawler.catalogue.popularity import popularity_of_tmdb, popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.tmdb_import import TmdbExport, file_name
 from moviecrawler.datasets.files import DownloadError, FileClient
-from moviecrawler.errors import ConfigurationError, ExtractionError
 from tests.catalogue.files import FileServer
 from tests.datasets.rows import put
 

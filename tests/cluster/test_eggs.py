@@ -14,12 +14,12 @@ import pytest
 import redis
 from scrapyd.config import Config
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster import eggs, keys
 from moviecrawler.cluster.eggs import RedisEggStorage, find_egg
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import Egg
-from moviecrawler.errors import ConfigurationError
 from tests.services.nodes import egg, toy_egg
 
 OTHER = {"toy/spiders.py": "import scrapy\n\n\nclass Other(scrapy.Spider):\n    name = 'other'\n"}

@@ -11,14 +11,14 @@ from twisted.internet.task import Clock
 from twisted.web.error import Error
 
 from moviecrawler import settings
+from moviecrawler.basics.credentials import holds_secret, redacted
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster import process
 from moviecrawler.cluster.jobs import JOB_SETTINGS, Job, Outcome, Report, check_job
 from moviecrawler.cluster.launcher import _DRAIN_SECONDS
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import JobStatus
 from moviecrawler.cluster.webservice import Ready
-from moviecrawler.credentials import holds_secret, redacted
-from moviecrawler.errors import ConfigurationError
 
 
 def job(**changed: Any) -> Job:

@@ -3,8 +3,8 @@
 import pytest
 from scrapyd.config import Config
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster.options import NodeOptions, chosen
-from moviecrawler.errors import ConfigurationError
 from tests.shared import PROJECT
 
 REDIS = {"REDIS_URL": "redis://:hunter2@127.0.0.1:1/0"}

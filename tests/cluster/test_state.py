@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster import keys
 from moviecrawler.cluster.jobs import Job, Outcome, RunEnd
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import EVENTS, NODE_LOST, Beat, ClusterState, JobStatus, NodeInfo
-from moviecrawler.errors import ConfigurationError
 
 DEATHS = 7
 """Starts of a job that dies each time."""

@@ -13,7 +13,7 @@ import pytest
 import redis
 from scrapy.settings import Settings
 
-from moviecrawler.clock import utc_text
+from moviecrawler.basics.clock import utc_text
 from moviecrawler.frontier.keys import bans_key
 from moviecrawler.proxies.pools import Ban
 from moviecrawler.proxies.site_pools import SitePools

@@ -9,13 +9,13 @@ import pytest
 from scrapyd.config import Config
 from twisted.application.service import Application
 
+from moviecrawler.basics.errors import AwayError
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.site import MENU, Root
 from moviecrawler.dashboard.sources import Sources
-from moviecrawler.errors import AwayError
 from tests.dashboard.operated import text_of
 from tests.frontier.passes import make_pass
 from tests.services.postgres import PostgresServer, new_database

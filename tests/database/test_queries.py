@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import moviecrawler.database
-from moviecrawler.clock import utc_now
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.items import Score
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.sqlite import SqliteStore

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import psycopg2
 import pytest
 
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.database import schema
 from moviecrawler.database.schema import schema_versions, update_schema
-from moviecrawler.errors import ConfigurationError, TransientStoreError
 from tests.services.postgres import execute
 from tests.waiting import wait_for
 

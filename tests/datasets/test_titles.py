@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from moviecrawler.basics.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.datasets.tables import COLUMNS, NO_ID, Tables
 from moviecrawler.datasets.titles import MissingTitle, read_titles
-from moviecrawler.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from tests.datasets.rows import put
 from tests.pipelines.runs import largest_file

@@ -13,7 +13,7 @@ from scrapy import Spider
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.extensions import alerts, messengers
 from moviecrawler.extensions.alerts import Alerts
 from moviecrawler.extensions.messengers import Messenger, messengers_of

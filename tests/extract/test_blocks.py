@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from moviecrawler.errors import ExtractionError
+from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.politeness.blocks import (
     HOUR,
     LONGEST_PAUSE,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.errors import ExtractionError
+from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.pipelines.validate import check
 from moviecrawler.sites.fields import unknown_fields_of
 from moviecrawler.sites.pages import read_page

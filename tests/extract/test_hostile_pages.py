@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from moviecrawler.errors import LONGEST_REASON, ExtractionError
+from moviecrawler.basics.errors import LONGEST_REASON, ExtractionError
 from moviecrawler.extract.embedded import LARGEST_PAGE, decode_json, reader
 from moviecrawler.extract.findings import ShapeError
 from moviecrawler.extract.trees import DEEPEST, MOST_CHILDREN, MOST_TAGS, tree_of

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.errors import ExtractionError
+from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.extract.embedded import check_whole, decode_json, decode_text
 from moviecrawler.extract.findings import ShapeError
 from moviecrawler.sites.pages import read_page

@@ -6,7 +6,7 @@ from resource import RUSAGE_SELF, getrusage
 
 import pytest
 
-from moviecrawler.errors import ExtractionError
+from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.sites.sitemaps import LARGEST, LONGEST_ADDRESS, MOST_LOCATIONS, read_sitemap
 from tests.extract.limits import processor_time
 from tests.processes import CONTEXT

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviecrawler.extract.values import (
+from moviecrawler.basics.values import (
     parse_count,
     parse_date,
     parse_decimal,

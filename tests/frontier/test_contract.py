@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.errors import ConfigurationError, FrontierFullError
+from moviecrawler.basics.errors import ConfigurationError, FrontierFullError
 from moviecrawler.frontier.contract import (
     ARGUMENTS,
     BOOSTED,

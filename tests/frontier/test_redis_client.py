@@ -7,7 +7,7 @@ import pytest
 import redis
 from scrapy.settings import Settings
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.frontier.redis_client import connect, connect_blocking, connect_by, describe_error
 
 NOWHERE = "redis://:hunter2@127.0.0.1:1/0"

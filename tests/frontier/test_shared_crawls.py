@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from moviecrawler.clock import utc_text
+from moviecrawler.basics.clock import utc_text
 from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.frontier.runs import describe_arguments
 from moviecrawler.replica.collection import Collection

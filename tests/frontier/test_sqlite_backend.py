@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.errors import ConfigurationError, FrontierError, FrontierFullError
+from moviecrawler.basics.errors import ConfigurationError, FrontierError, FrontierFullError
 from moviecrawler.frontier import queue_file
 from moviecrawler.frontier.contract import ARGUMENTS, RunName
 from moviecrawler.frontier.sqlite_backend import FILE, LOCKS, SqliteBackend

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
-from moviecrawler.errors import ArchiveError, ConfigurationError
+from moviecrawler.basics.errors import ArchiveError, ConfigurationError
 from moviecrawler.items import RawPage
 from moviecrawler.pipelines.archive import (
     ArchivePipeline,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from scrapy.exceptions import CloseSpider
 
-from moviecrawler.clock import utc_now
+from moviecrawler.basics.clock import utc_now
+from moviecrawler.basics.errors import ClockError
 from moviecrawler.database.embedded import read_embedded
-from moviecrawler.errors import ClockError
 from moviecrawler.frontier.redis_backend import RedisBackend
 from moviecrawler.frontier.redis_client import connect
 from moviecrawler.items import Score
@@ -45,7 +45,7 @@ def test_a_clock_that_differs_from_a_servers_stops_the_start(
     tmp_path: Path,
 ) -> None:
     wrong = utc_now() + timedelta(minutes=minutes)
-    monkeypatch.setattr("moviecrawler.clock.utc_now", lambda: wrong)
+    monkeypatch.setattr("moviecrawler.basics.clock.utc_now", lambda: wrong)
     url = request.getfixturevalue(service)
 
     def open_it() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from moviecrawler import clock
-from moviecrawler.clock import utc_now
+from moviecrawler.basics import clock
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.items import (
     Amount,
     Award,

@@ -14,8 +14,9 @@ from unittest.mock import Mock
 import pytest
 from scrapy.exceptions import CloseSpider
 
+from moviecrawler.basics.errors import ConfigurationError, OutputError
+from moviecrawler.basics.texts import neutralise
 from moviecrawler.database.embedded import open_embedded
-from moviecrawler.errors import ConfigurationError, OutputError
 from moviecrawler.extensions.summary import _stores
 from moviecrawler.items import Credit, Movie
 from moviecrawler.pipelines.csv_export import export, is_outdated
@@ -23,7 +24,6 @@ from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Record
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.texts import neutralise
 from tests.crawling import scrapy
 from tests.pipelines.runs import crawl, make_miss, make_movie, record_of, running
 from tests.pipelines.stored import board_of, opened

@@ -12,7 +12,7 @@ from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, WTimeoutError
 from scrapy.settings import Settings
 
-from moviecrawler.errors import ConfigurationError, TransientStoreError
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.pipelines.mongo import MongoPipeline, MongoStore
 from tests.pipelines.runs import BEGIN, crawl, make_movie, record_of
 from tests.services.mongo import documents

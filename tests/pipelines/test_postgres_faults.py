@@ -20,8 +20,8 @@ import psycopg2
 import pytest
 from scrapy.exceptions import CloseSpider
 
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.database.connection import connect, open_database
-from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import Run, make_movie, record_of, running
 from tests.pipelines.stored import opened

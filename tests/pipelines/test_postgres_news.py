@@ -14,10 +14,10 @@ from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
+from moviecrawler.basics.errors import MovieCrawlerError
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions import summary
 from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.items import CoveredBySeries, Fetched, Miss, Movie

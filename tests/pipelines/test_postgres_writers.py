@@ -16,9 +16,9 @@ from unittest.mock import Mock
 import pytest
 from psycopg2.errors import QueryCanceled
 
+from moviecrawler.basics.errors import TooSlowError, TransientStoreError
 from moviecrawler.database import connection
 from moviecrawler.database.titles import Plan, Stored, plan_titles
-from moviecrawler.errors import TooSlowError, TransientStoreError
 from moviecrawler.items import Miss, Movie, Score
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore

@@ -12,7 +12,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from moviecrawler.errors import ConfigurationError, TransientStoreError
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.pipelines.s3 import Bucket, S3Store
 from tests.pipelines.runs import crawl, make_miss, make_movie, running
 from tests.services.https import HttpsFront

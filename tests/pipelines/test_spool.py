@@ -19,7 +19,7 @@ import pytest
 from scrapy import Request, signals
 from scrapy.http import TextResponse
 
-from moviecrawler.errors import TransientStoreError
+from moviecrawler.basics.errors import TransientStoreError
 from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.frontier.leases import LeaseTracker
 from moviecrawler.pipelines.files import append_rejected

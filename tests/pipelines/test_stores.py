@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import msgspec
 import pytest
 
-from moviecrawler.errors import RejectedError, TooSlowError, TransientStoreError
+from moviecrawler.basics.errors import RejectedError, TooSlowError, TransientStoreError
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.store import Record, Store
 from tests.pipelines.runs import LIMIT, make_movie, running

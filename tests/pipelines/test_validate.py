@@ -12,7 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.errors import InvalidItemError
+from moviecrawler.basics.errors import InvalidItemError
 from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, Offer, RelatedTitle, Score
 from moviecrawler.pipelines.validate import ValidatePipeline, check
 from moviecrawler.signals import item_rejected

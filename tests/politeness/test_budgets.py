@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.items import Site
 from moviecrawler.politeness.budgets import UNLIMITED, Budget, site_budget
 from tests.crawling import scrapy

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.proxies.site_pools import SitePools
 
 USER = "customer-7"

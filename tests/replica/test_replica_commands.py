@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.replica.options import add_arguments, parse_options
 from moviecrawler.replica.process import ReplicaError, ReplicaProcess
 from moviecrawler.sites import SITES

@@ -16,7 +16,7 @@ import boto3
 import msgspec
 import pytest
 
-from moviecrawler.clock import latest
+from moviecrawler.basics.clock import latest
 from moviecrawler.items import Movie
 from moviecrawler.matching.merging import merged
 from moviecrawler.options import StoreOptions

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.spiders.arguments import parse_title_ids
 from moviecrawler.spiders.base import MovieSpider

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.clock import utc_now
 from moviecrawler.database.connection import Database, open_database
 from moviecrawler.items import Movie, Site
 from moviecrawler.sites import SITES

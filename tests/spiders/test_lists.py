@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from scrapy import Request
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites.rottentomatoes.replica import BROWSE_ROWS
 from moviecrawler.sites.sitemaps import MOST_LOCATIONS

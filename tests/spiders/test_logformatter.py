@@ -6,7 +6,7 @@ import pytest
 from scrapy.utils.spider import DefaultSpider
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.clock import utc_now
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.items import Miss
 from moviecrawler.spiders.logformatter import TerseLogFormatter
 

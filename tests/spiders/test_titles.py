@@ -11,7 +11,7 @@ import pytest
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.extract.embedded import reader
 from moviecrawler.items import Entry, Miss
 from moviecrawler.sites.imdb import pages as imdb

@@ -12,17 +12,17 @@ import re
 from functools import partial
 from typing import Any, Final
 
+from moviecrawler.basics.texts import fold
+from moviecrawler.basics.values import parse_runtime
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.embedded import check_whole, decode_text, reader
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, scores_of
-from moviecrawler.extract.values import parse_runtime
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.imdb import values
 from moviecrawler.sites.imdb.props import page_props
 from moviecrawler.sites.imdb.title import read_movie
 from moviecrawler.sites.scores import linked_score
 from moviecrawler.sites.titles import finished, new_title, title_in
-from moviecrawler.texts import fold
 
 _TITLE: Final = re.compile(rb"<title[^<>]*>([^<>]{1,1000})</title")
 _SOURCES: Final = ("aboveTheFoldData", "mainColumnData")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from moviecrawler.basics.values import check_runtime, check_year, iso_date
 from moviecrawler.extract import dig
 from moviecrawler.extract.findings import (
     ABSENT,
@@ -16,7 +17,6 @@ from moviecrawler.extract.findings import (
     attempt,
     one_of_each_title,
 )
-from moviecrawler.extract.values import check_runtime, check_year, iso_date
 from moviecrawler.items import HISTOGRAM_BARS, Amount, AmountKind, Award, RelatedTitle, Score
 from moviecrawler.sites.ids import imdb_id_of
 from moviecrawler.sites.scores import new_score

@@ -10,11 +10,11 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from moviecrawler.basics.values import check_runtime, parse_date, parse_runtime
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.devalue import unflatten
 from moviecrawler.extract.embedded import check_whole, decode_json, reader, script, stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, scores_of
-from moviecrawler.extract.values import check_runtime, parse_date, parse_runtime
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.metacritic import values

@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from moviecrawler.basics.values import check_year
 from moviecrawler.extract import dig
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt
-from moviecrawler.extract.values import check_year
 from moviecrawler.sites import SITES
 from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.metacritic import values

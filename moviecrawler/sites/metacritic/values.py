@@ -9,6 +9,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from moviecrawler.basics.values import check_runtime, check_year, parse_date
 from moviecrawler.extract import dig
 from moviecrawler.extract.findings import (
     ABSENT,
@@ -20,7 +21,6 @@ from moviecrawler.extract.findings import (
     one_of_each_title,
 )
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
-from moviecrawler.extract.values import check_runtime, check_year, parse_date
 from moviecrawler.items import Award, Offer, RelatedTitle, Score
 from moviecrawler.sites import SCORES
 from moviecrawler.sites.ids import id_in_url, imdb_id_of, part_of_series

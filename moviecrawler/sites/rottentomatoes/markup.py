@@ -9,6 +9,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from moviecrawler.basics.texts import fold
+from moviecrawler.basics.values import parse_date, parse_year
 from moviecrawler.extract import dig
 from moviecrawler.extract.findings import (
     ABSENT,
@@ -21,12 +23,10 @@ from moviecrawler.extract.findings import (
 )
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.extract.trees import text_of
-from moviecrawler.extract.values import parse_date, parse_year
 from moviecrawler.items import Offer, RelatedTitle
 from moviecrawler.sites.ids import id_in_url
 from moviecrawler.sites.rottentomatoes.values import score, slot
 from moviecrawler.sites.titles import listed_season, one_of_each_season
-from moviecrawler.texts import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

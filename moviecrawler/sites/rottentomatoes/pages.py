@@ -11,11 +11,11 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from moviecrawler.basics.values import parse_date
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.embedded import check_whole, decode_json, reader, stated_addresses
 from moviecrawler.extract.findings import ShapeError, attempt, scores_of
 from moviecrawler.extract.trees import text_of, tree_of
-from moviecrawler.extract.values import parse_date
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.ids import id_in_url, part_of_series
 from moviecrawler.sites.rottentomatoes import markup, values

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from moviecrawler.basics.values import check_year, parse_runtime
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.findings import Findings, attempt, new_credits
 from moviecrawler.extract.trees import text_of
-from moviecrawler.extract.values import check_year, parse_runtime
 from moviecrawler.items import Score
 from moviecrawler.sites.rottentomatoes import markup, values
 from moviecrawler.sites.scores import linked_score

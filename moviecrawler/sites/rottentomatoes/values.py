@@ -9,6 +9,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from moviecrawler.basics.values import parse_count, parse_date, parse_decimal, parse_year
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json
 from moviecrawler.extract.findings import (
@@ -19,7 +20,6 @@ from moviecrawler.extract.findings import (
     first,
 )
 from moviecrawler.extract.trees import text_of
-from moviecrawler.extract.values import parse_count, parse_date, parse_decimal, parse_year
 from moviecrawler.items import Amount
 from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.scores import check_average, new_score

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moviecrawler.texts import shortened
+from moviecrawler.basics.texts import shortened
 
 LONGEST_REASON = 500
 """Characters of why something failed: it may hold what a site has sent."""

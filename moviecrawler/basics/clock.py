@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from moviecrawler.errors import ClockError
+from moviecrawler.basics.errors import ClockError
 
 TOLERANCE = timedelta(minutes=2)
 """The difference from a server's clock at which a crawl refuses to start."""
