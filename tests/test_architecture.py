@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from moviecrawler.options import SETTINGS
-from tests import groups
+from tests import groups, rooms
 from tests.settings_table import table
 from tests.shared import PROJECT
 
@@ -40,7 +40,15 @@ def test_imports_keep_the_contracts_of_pyproject() -> None:
         command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "3 kept, 0 broken" in ended.stdout
+    assert "2 kept, 0 broken" in ended.stdout
+
+
+@pytest.mark.promise("Parts import downward only.")
+def test_rooms_are_few_and_so_are_the_arrows_between_them() -> None:
+    found = rooms.look()
+    assert found.circles == []
+    assert len(found.arrows) <= 120
+    assert len(found.loose_modules) <= 12
 
 
 def test_pure_modules_open_nothing_and_know_no_clock() -> None:
