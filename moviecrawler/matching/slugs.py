@@ -44,14 +44,9 @@ def slugify(title: str, separator: str) -> str:
 def slug_key(site: Site, site_id: str) -> str:
     """Return a key that is equal for the ids of a title on all sites.
 
-    It doesn't matter how the title is spelt, dated or numbered there.
-
-    >>> slug_key("rottentomatoes", "m/the_thing_2011"), slug_key("metacritic", "movie/the-thing")
-    ('film thing', 'film thing')
-    >>> slug_key("rottentomatoes", "m/1021244-thing"), slug_key("rottentomatoes", "tv/rocky-ii")
-    ('film thing', 'series rocky2')
-    >>> slug_key("metacritic", "tv/rocky-ii/season-1")
-    'part rocky2'
+    It doesn't matter how the title is spelt, dated or numbered there: `m/the_thing_2011`,
+    `movie/the-thing` and `m/1021244-thing` have the key `film thing`, `tv/rocky-ii` has
+    `series rocky2`, and `tv/rocky-ii/season-1` has `part rocky2`.
     """
     part = part_of_series(site, site_id)
     if part is not None:

@@ -143,7 +143,8 @@ def test_films_and_series_of_one_name_have_different_keys_and_a_name_without_let
     film = slug_key("rottentomatoes", "m/fargo")
     series = slug_key("rottentomatoes", "tv/fargo")
     assert series != film == slug_key("metacritic", "movie/fargo")
-    assert slug_key("metacritic", "tv/fargo/season-2") != series
+    assert slug_key("metacritic", "tv/fargo/season-2") == "part fargo"
+    assert slug_key("rottentomatoes", "tv/rocky-ii") == "series rocky2"
     for kind in (None, "other"):
         assert title_slug_keys(wanted("Fargo", kind=kind)) == {series, film}
     assert film not in title_slug_keys(wanted("Fargo", kind="series"))
