@@ -1,5 +1,10 @@
 """One declaration of each site, and no live host asked for a replica."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
@@ -83,3 +88,90 @@ def test_a_stand_in_of_imdb_does_not_lead_to_the_live_datasets() -> None:
             ConfigurationError, match=rf"IMDB_DATASETS_URL is not set, and IMDB_URL is '{STAND_IN}'"
         ):
             ask()
+
+
+PROFILE = """
+from moviecrawler.sites.profile import Host, Ids, PageForm, ScoreProfile, SiteProfile, TitleList
+
+PROFILE = SiteProfile(
+    id={id!r},
+    package="stand",
+    spiders="stand.spider",
+    name="Stand",
+    hosts=(Host(setting="STAND_URL", live="https://stand.example", description="The stand."),),
+    domains=(".stand.example",),
+    title_path="/film/{{}}",
+    ids=Ids(pattern="[0-9]+", example="7", before="film/"),
+    per_day=100,
+    authority=9,
+    lists={{"best": TitleList(path="/best")}},
+    pages=(PageForm(path="/film/[0-9]+", reader="title"),),
+    published=frozenset({{"year"}}),
+    scores={{
+        {score!r}: ScoreProfile(name="Stand", audience="users", lowest=0, scale=5, facts=("count",))
+    }},
+)
+"""
+
+
+def bring_site(folder: Path, site: str = "stand", score: str = "stand") -> dict[str, str]:
+    """Make a distribution that brings a site, and return the environment in which it is there."""
+    info = folder / "stand-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stand\nVersion: 1.0\n")
+    entry = f"[moviecrawler.sites]\n{site} = stand.profile:PROFILE\n"
+    (info / "entry_points.txt").write_text(entry)
+    package = folder / "stand"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "profile.py").write_text(PROFILE.format(id=site, score=score))
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+def python(code: str, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a line of Python in another process."""
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("first", ["moviecrawler.settings", "stand.profile", "moviecrawler.items"])
+def test_a_distribution_brings_a_site_by_its_entry_point(tmp_path: Path, first: str) -> None:
+    code = (
+        f"import {first}; from moviecrawler import settings, sites; from moviecrawler.sites.ids "
+        "import parse_title_id; from moviecrawler.sites.fields import PARTS; "
+        "print(list(sites.SITES)[-1], sites.SCORE_SITES['stand'], settings.STAND_URL, "
+        "settings.SPIDER_MODULES[-1], parse_title_id('stand', 'https://stand.example/film/7'), "
+        "PARTS['scores'][1][-1], sites.BY_AUTHORITY[-1])"
+    )
+    ran = python(code, bring_site(tmp_path))
+    assert ran.stdout.split() == [
+        "stand",
+        "stand",
+        "https://stand.example",
+        "stand.spider",
+        "7",
+        "stand",
+        "stand",
+    ], ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("site", "score", "why"),
+    [
+        ("imdb", "stand", "stand and moviecrawler.sites.imdb are both the site 'imdb'"),
+        ("stand", "metascore", "stand has a score 'metascore', as metacritic has"),
+    ],
+)
+def test_a_site_that_is_there_twice_is_refused(
+    tmp_path: Path, site: str, score: str, why: str
+) -> None:
+    ran = python("from moviecrawler.sites import SITES", bring_site(tmp_path, site, score))
+    assert why in ran.stderr
+
+
+def test_a_site_that_can_not_be_loaded_is_named(tmp_path: Path) -> None:
+    environ = bring_site(tmp_path)
+    (tmp_path / "stand" / "profile.py").write_text("import nothing_of_that_name")
+    ran = python("from moviecrawler.sites import SITES", environ)
+    assert "the site 'stand' can't be loaded (stand.profile:PROFILE)" in ran.stderr
