@@ -203,10 +203,19 @@ class Gate:
         except UnreachableError as error:
             self.close_as_unreachable(base, str(error))
 
-    async def take_turn(self, base: str, proxy: str = "") -> None:
+    async def take_turn(self, base: str, proxy: str = "", *, is_probe: bool = False) -> bool:
         """Wait until a request may leave through a proxy, "" for none, and charge it.
 
-        Raises Closed when the site is closed by then, or the crawl ends.
+        Args:
+            base: Scheme and host of its address.
+            proxy: The proxy's name.
+            is_probe: Whether it was the probe before it was redirected.
+
+        Returns:
+            Whether it is the probe, which finds out whether the site answers again.
+
+        Raises:
+            Closed: The site is closed by then, or the crawl ends.
         """
         way = self._ways[proxy]
         async with way.turn:
@@ -214,12 +223,13 @@ class Gate:
             ready_at = way.sent_at + self._gap(base, way)
             with self._waiting_for(f"the next turn at {base}"):
                 await self._sleep(ready_at - _now())
-            if self.terms.budget != UNLIMITED or self._may_probe or self._is_probing:
-                await self._charge()
+            is_charged = self.terms.budget != UNLIMITED or self._may_probe or self._is_probing
+            is_probe = is_charged and await self._charge(is_probe=is_probe)
             self.check_not_refused()  # not whether the budget is spent, perhaps by this request
             if self._unreachable is not None:
                 raise Closed(self._unreachable.reason)
             way.sent_at = _now()
+            return is_probe
 
     def check_open(self) -> None:
         """Raise Closed when the site is closed, or the crawl ends."""
@@ -248,8 +258,11 @@ class Gate:
                 gap = max(gap, known.rules.crawl_delay(self.terms.user_agent))
         return gap
 
-    async def _charge(self) -> None:
+    async def _charge(self, *, is_probe: bool) -> bool:
+        """Charge a request, and wait for its turn; return whether it is the probe."""
         reply = await self.ask(charge=True)
+        if reply.blocked and is_probe and reply.probed and self._is_probing:
+            return True  # where the probe was redirected to is asked at once
         if reply.blocked:
             self.check_open()
             raise Closed(reply.reason)
@@ -257,6 +270,7 @@ class Gate:
             with self._waiting_for(f"the budget of {self.site}"):
                 await self._sleep(reply.delay / 1000)
             await self.ask()  # the site may have refused another worker meanwhile
+        return reply.probing
 
     # --- What is known of the site ----------------------------------------------------------------
 
@@ -334,10 +348,7 @@ class Gate:
         self._report(self.ask(refusal=(reason, pause_seconds)))
 
     def report_answer(self) -> None:
-        """Note a proper page. It opens the site for all workers if it answers the probe.
-
-        An answer to a request that was sent before the refusal says nothing.
-        """
+        """Note a proper page that answers the probe. It opens the site for all workers."""
         if self._is_probing:
             self._is_probing = False
             self._report(self.ask(has_answered=True))

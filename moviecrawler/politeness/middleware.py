@@ -23,7 +23,13 @@ from moviecrawler.politeness.blocks import block_sign, classify
 from moviecrawler.politeness.budgets import UNLIMITED, is_live, site_budget
 from moviecrawler.politeness.gate import Closed, Gate, Terms, UnreachableError
 from moviecrawler.politeness.kept_pages import folder_of, keep_page
-from moviecrawler.politeness.meta import CLOSED_META, DIRECT, PROXY_META, ROBOTS_OF
+from moviecrawler.politeness.meta import (
+    CLOSED_META,
+    DIRECT,
+    PROBE_META,
+    PROXY_META,
+    ROBOTS_OF,
+)
 from moviecrawler.politeness.robots import read_rules
 from moviecrawler.scrapy_internals import describe_error
 from moviecrawler.sites import SITES
@@ -185,7 +191,8 @@ class PolitenessMiddleware:
         with giving_back(request):
             await gate.enter(request.url, base)
             if not (self.has_proxies and site == self._site):
-                await gate.take_turn(base)
+                is_probe = request.meta.get(PROBE_META, False)
+                request.meta[PROBE_META] = await gate.take_turn(base, is_probe=is_probe)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Return the response, or the request again after an unexpected page.
@@ -203,7 +210,7 @@ class PolitenessMiddleware:
         if refusal is None or _is_missing_robots_txt(request, response):
             # A 404 or a robots.txt does not show that the site sends proper pages.
             if response.status == _OK and ROBOTS_OF not in request.meta:
-                self.answered(site)
+                self.answered(site, request)
             return response
         self._stats.inc_value(f"blocks/{site}/{refusal.kind}")
         if refusal.kind == "throttle" and not self.is_unexpected_again(site, response.url):
@@ -245,10 +252,14 @@ class PolitenessMiddleware:
         keep = partial(keep_page, why=refusal.reason, via=via)
         await asyncio.to_thread(keep, self.kept_pages, site, refusal.kind, response, utc_now())
 
-    def answered(self, site: str) -> None:
-        """Note a proper page, which ends the count of unexpected ones."""
+    def answered(self, site: str, request: Request) -> None:
+        """Note a proper page, which ends the count of unexpected ones.
+
+        An answer to a request that was sent before a refusal does not say that it is over.
+        """
         self._unexpected.pop(site, None)
-        self.gate_of(site).report_answer()
+        if request.meta.get(PROBE_META):
+            self.gate_of(site).report_answer()
 
     def is_unexpected_again(self, site: str, url: str) -> bool:
         """Count an unexpected page; return whether so many in a row are a refusal."""

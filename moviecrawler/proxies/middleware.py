@@ -17,7 +17,7 @@ from moviecrawler.basics.errors import FrontierError
 from moviecrawler.politeness.backoff import wait_before
 from moviecrawler.politeness.blocks import USUAL_PAUSE, Refusal
 from moviecrawler.politeness.gate import Closed
-from moviecrawler.politeness.meta import DAMAGED, POOL_META, PROXY_META, ROBOTS_OF
+from moviecrawler.politeness.meta import DAMAGED, POOL_META, PROBE_META, PROXY_META, ROBOTS_OF
 from moviecrawler.politeness.middleware import (
     PolitenessMiddleware,
     base_of,
@@ -145,7 +145,9 @@ class ProxyMiddleware:
         try:
             if ROBOTS_OF not in request.meta:
                 with giving_back(request):
-                    await self.politeness.gate.take_turn(base_of(request), proxy.name)
+                    request.meta[PROBE_META] = await self.politeness.gate.take_turn(
+                        base_of(request), proxy.name, is_probe=request.meta.get(PROBE_META, False)
+                    )
         except Closed:
             proxy.is_busy = False
             raise
@@ -258,7 +260,7 @@ class ProxyMiddleware:
             # A 404 does not show that the site sends proper pages again.
             if status == _OK:
                 self._last_refusal = None
-                self.politeness.answered(self.site)
+                self.politeness.answered(self.site, request)
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:

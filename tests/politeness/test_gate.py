@@ -65,6 +65,8 @@ class World:
             raise told
         if isinstance(told, str):
             return page(request, 200, told.encode())
+        if told == 301:
+            return page(request, 301, headers={"Location": "/moved"})
         return page(request, told)
 
     def times(self, path: str) -> list[int]:
@@ -318,6 +320,33 @@ async def test_one_request_at_a_time_finds_out_whether_a_site_answers_again(
     said = "refused us (status 403); metacritic is not asked until 2026-09-22 12:00 UTC"
     assert caplog.text.count(said) == 1
     assert "One request finds out whether metacritic answers again" in caplog.text
+
+
+async def test_the_answer_to_an_older_request_does_not_open_a_site(world: World) -> None:
+    chain = world.crawl()
+    world.delay = DAY + 40
+    older = asyncio.create_task(send(chain, "older"))
+    await asyncio.sleep(10)
+    world.delay = 0
+    world.pages["/a"] = 403
+    assert await send(chain, "a") == ["Closed"]
+    await asyncio.sleep(DAY)
+    world.delay = 50
+    probe = asyncio.create_task(send(chain, "b"))
+    assert await older == ["200"]
+    assert await send(world.crawl(), "c") == ["Closed"]
+    assert await probe == ["200"]
+    assert await send(world.crawl(), "c") == ["200"]
+
+
+async def test_a_probe_that_is_redirected_opens_the_site(world: World) -> None:
+    chain = world.crawl()
+    world.pages = {"/a": 403, "/old": 301}
+    assert await send(chain, "a") == ["Closed"]
+    await asyncio.sleep(DAY)
+    assert await send(chain, "old") == ["200"]
+    assert world.paths == ["/a", "/old", "/moved"]
+    assert await send(world.crawl(), "c") == ["200"]
 
 
 @pytest.mark.promise(

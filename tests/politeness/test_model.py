@@ -406,7 +406,7 @@ class Gates(RuleBasedStateMachine):
     "After a refusal, one request finds out for all workers whether the site answers again."
 )
 @pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("examples", [8, pytest.param(250, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [8, pytest.param(100, marks=pytest.mark.long)])
 def test_no_gate_lets_through_more_than_it_may(budget: str, examples: int) -> None:
     run_state_machine_as_test(
         type("Machine", (Gates,), {"budget": budget}),
