@@ -20,14 +20,14 @@ from moviecrawler.basics.values import parse_date
 from moviecrawler.items import HISTOGRAM_BARS, Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
-from moviecrawler.sites import ID_SITE, SCORES, SITES
+from moviecrawler.sites import ID_SITE, SCORES
 from moviecrawler.sites.fields import (
     ONLY_IN_DATASETS,
     fields_published_by,
     present_in,
     score_facts_published,
 )
-from moviecrawler.sites.ids import id_in_url, parse_title_id, part_of_series, site_of
+from moviecrawler.sites.ids import check_site, id_in_url, parse_title_id, part_of_series, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,8 +115,10 @@ def check(item: Movie | Miss, *, is_read: bool = False) -> None:
             value = getattr(value, name) if name else value[int(number)]
         text = f"{value!r} is refused: {message[:1].lower()}{message[1:]}"
         raise InvalidItemError(steps[0][0], shortened(text, _MAX_REASON_CHARS)) from None
-    if item.site not in SITES:
-        raise InvalidItemError("site", f"{item.site!r} is not one of {', '.join(SITES)}")
+    try:
+        check_site(item.site)
+    except ValueError as error:
+        raise InvalidItemError("site", str(error)) from None
     for field, wrong, sentence in _rules(item) if isinstance(item, Movie) else ():
         if wrong:
             raise InvalidItemError(field, sentence)

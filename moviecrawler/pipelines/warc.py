@@ -19,6 +19,7 @@ import msgspec
 from moviecrawler.basics.errors import ArchiveError
 from moviecrawler.items import RawPage, Site
 from moviecrawler.sites.identity import Redirect  # noqa: TC001 - msgspec reads annotations
+from moviecrawler.sites.ids import check_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,6 +116,7 @@ def read_record(record: bytes) -> Answer:
                 f"{fields['warc-record-id']}: the body is not the one that was archived"
             )
         metadata = msgspec.json.decode(fields["warc-json-metadata"], type=Request)
+        check_site(metadata.site)
         return Answer(
             **msgspec.structs.asdict(metadata),
             url=fields["warc-target-uri"],

@@ -25,6 +25,7 @@ from moviecrawler.proxies.pools import SESSION, Proxy, ProxyPool, SessionPool
 from moviecrawler.proxies.tor import TorPool
 from moviecrawler.sites import SITES, Site
 from moviecrawler.sites.hosts import page_hosts_of
+from moviecrawler.sites.ids import check_site
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,10 +94,12 @@ def _read_orders(given: str, pools: Mapping[str, ProxyPool]) -> dict[Site, tuple
     """Return the pools by site, from PROXY_ORDER: one order for all sites, or JSON."""
     try:
         orders = (
-            msgspec.json.decode(given, type=dict[Site, str])
+            msgspec.json.decode(given, type=dict[str, str])
             if given.startswith("{")
             else dict.fromkeys(SITES, given)
         )
+        for site in orders:
+            check_site(site)
         named = {
             site: dict.fromkeys(names.replace(" ", "").split(","))
             for site, names in orders.items()
@@ -106,7 +109,7 @@ def _read_orders(given: str, pools: Mapping[str, ProxyPool]) -> dict[Site, tuple
     except KeyError:
         # The name is not shown, as it may be a proxy's URL with a password.
         reason = f"a pool is none of {', '.join(pools)}"
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError) as error:
         reason = str(error)
     raise ConfigurationError(f"PROXY_ORDER can't be read: {reason}; set it to {_ORDER_FORM}")
 

@@ -49,6 +49,12 @@ _PART_OF_SERIES = {
 }
 
 
+def check_site(name: str) -> None:
+    """Raise ValueError for a name that is not that of a site."""
+    if name not in SITES:
+        raise ValueError(f"{name!r} is not a site; there are {', '.join(SITES)}")
+
+
 def site_of(url: str) -> Site | None:
     """Return which live site a URL belongs to, or None.
 

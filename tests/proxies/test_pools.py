@@ -132,7 +132,7 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
         ),
         ({"PROXY_ORDER": URL}, "a pool is none of direct"),
         ({"PROXY_ORDER": "{" + URL}, "PROXY_ORDER can't be read"),
-        ({"PROXY_ORDER": '{"imbd": "direct"}'}, "Invalid enum value 'imbd'"),
+        ({"PROXY_ORDER": '{"imbd": "direct"}'}, "'imbd' is not a site; there are imdb"),
     ],
 )
 def test_a_wrong_entry_is_one_sentence_without_the_credentials(
