@@ -36,6 +36,21 @@ def page_hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def check_hosts(site: Site, settings: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for a replica of another host of a site than that of its pages.
+
+    The titles that it names would be asked for at the live site.
+    """
+    profile = SITES[site]
+    home, *others = page_hosts_of(site, settings).items()
+    for setting, url in others:
+        if profile.is_live(home[1]) and not profile.is_live(url):
+            raise ConfigurationError(
+                f"{setting} is {url!r}, but titles would be asked for at {home[0]}, the live "
+                f"site; set {home[0]} to a replica, too, or remove {setting}"
+            )
+
+
 def datasets_url(settings: Mapping[str, Any]) -> str:
     """Return scheme and host of the datasets.
 

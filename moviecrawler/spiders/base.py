@@ -26,7 +26,7 @@ from moviecrawler.politeness.gate import Closed, Disallowed
 from moviecrawler.scrapy_internals import end_crawl
 from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
 from moviecrawler.sites import SITES
-from moviecrawler.sites.hosts import hosts_of, user_agent
+from moviecrawler.sites.hosts import check_hosts, hosts_of, user_agent
 from moviecrawler.sites.identity import OTHER_TITLE, identify, redirects_of
 from moviecrawler.sites.ids import id_in_url, parse_title_id, title_url
 from moviecrawler.spiders.arguments import Plan, Seed, parse_choice, parse_limit, parse_title_ids
@@ -176,6 +176,7 @@ class MovieSpider(scrapy.Spider):
         spider = super().from_crawler(crawler, *args)
         spider.plan = plan
         spider.hosts = hosts_of(cls.site, crawler.settings)
+        check_hosts(cls.site, crawler.settings)
         spider.home = spider.hosts[cls.profile.home_setting]
         spider.described_arguments = describe_crawl(cls.site, crawler.settings, arguments)
         spider.allowed_domains = sorted(

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.spiders.base import TRENDING_SIZE
 from moviecrawler.spiders.sitemap import SitemapSpider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Self
 
     from scrapy import Request
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
 FINDER_PAGE = 24
@@ -34,26 +31,6 @@ class MetacriticSpider(SitemapSpider):
     name = "metacritic"
     site = "metacritic"
 
-    json_host: str
-    """Scheme and host of the finder."""
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
-        """Create the spider.
-
-        Raises ConfigurationError for a replica of the JSON host alone, whose titles would be the
-        live site's.
-        """
-        spider = super().from_crawler(crawler, *args, **arguments)
-        spider.json_host = spider.hosts.get("METACRITIC_API_URL", spider.home)
-        if cls.profile.is_live(spider.home) and not cls.profile.is_live(spider.json_host):
-            raise ConfigurationError(
-                f"METACRITIC_API_URL is {spider.json_host!r}, but titles would be asked for at "
-                "METACRITIC_URL, the live site; set METACRITIC_URL to a replica, too, or remove "
-                "METACRITIC_API_URL"
-            )
-        return spider
-
     def first_page(self, name: str) -> Request:
         """Return the request for the finder's first rows."""
         return self.finder_request(name, 0)
@@ -61,7 +38,8 @@ class MetacriticSpider(SitemapSpider):
     def finder_request(self, name: str, offset: int) -> Request:
         """Return the request for the finder's rows from `offset` on."""
         rows = urlencode({"limit": FINDER_PAGE, "offset": offset})
-        address = f"{self.json_host}{self.profile.lists[name].path}&{rows}"
+        host = self.hosts.get("METACRITIC_API_URL", self.home)
+        address = f"{host}{self.profile.lists[name].path}&{rows}"
         return self.list_page(address, self.parse_list, "json", name=name, offset=offset)
 
     def parse_list(self, response: Response, name: str, offset: int) -> Iterator[Any]:
