@@ -56,7 +56,7 @@ from moviecrawler.frontier.keys import (
 from moviecrawler.frontier.redis_client import (
     check_eviction,
     check_server_clock,
-    connect,
+    connect_by,
     describe_error,
 )
 from moviecrawler.frontier.scheduler import FrontierScheduler
@@ -159,7 +159,7 @@ class RedisBackend(Backend):
         Raises ConfigurationError. Nothing is connected.
         """
         form = settings.get("REDIS_START_URLS_KEY") or defaults.START_URLS_KEY
-        return cls(connect(settings["REDIS_URL"], **settings.getdict("REDIS_PARAMS")), form)
+        return cls(connect_by(settings), form)
 
     async def place(self, site: str) -> str:
         """Return the address of Redis, as the first process had it, with a random number."""
