@@ -1,4 +1,4 @@
-"""`scrapy replica`: serve a replica of the three sites on this machine."""
+"""`scrapy replica`: serve a replica of the sites on this machine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Serve a local replica of the three sites.
+    """Serve a local replica of the sites.
 
-    IMDb is on port P, Metacritic on P + 1, Rotten Tomatoes on P + 2.
+    The first one that is printed is on port P, the others on those after it.
     """
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ class Command(BaseCommand, ScrapyCommand):
         add_arguments(parser)
 
     def execute(self, opts: argparse.Namespace) -> None:
-        """Print the three URLs, and serve until SIGINT or SIGTERM."""
+        """Print the URLs, and serve until SIGINT or SIGTERM."""
         from moviecrawler.replica.app import serve
 
         asyncio.run(serve(parse_options(opts)))

@@ -27,7 +27,7 @@ THROTTLE_PAUSE = 6 * HOUR
 _Stop = Literal["challenge", "refusal"]
 
 SMALLEST_PAGE = 2048
-"""Bytes; no page of the three sites is smaller."""
+"""Bytes; no page of the sites is smaller."""
 _LARGEST_CHALLENGE = 16 * 1024
 """Bytes; a challenge is a script of a few KB."""
 _CLOUDFLARE_TITLE = re.compile(rb"<title[^<>]*>\s*Just a moment\.\.\.\s*</title", re.IGNORECASE)
