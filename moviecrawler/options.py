@@ -90,7 +90,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
                 message = message.replace(
                     f"Expected `str` matching regex {pattern!r}", f"set it to {form}"
                 )
-            message = message.replace("Expected `bool`, got `str`", "set it to 1 or 0")
+            for kind in ("bool", "bool | null"):
+                message = message.replace(f"Expected `{kind}`, got `str`", "set it to 1 or 0")
             raise ConfigurationError(f"{path} is wrong: {message}" if path else message) from None
 
     @classmethod
@@ -158,8 +159,11 @@ class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
 
     data_dir: str = "data"
     """The folder of everything that a crawl leaves behind."""
-    csv_enabled: bool = True
-    """Whether CSV files are written to DATA_DIR."""
+    sqlite_enabled: bool = True
+    """Whether titles are stored in `movies.sqlite3` in DATA_DIR; 0 needs another store."""
+    csv_enabled: bool | None = None
+    """Whether CSV files, which are made from that database, are written to DATA_DIR; empty means
+    when SQLITE_ENABLED is on."""
     database_url: str = ""
     """The Postgres of movies and catalogue, such as
     postgresql://user:password@localhost:5432/movies."""
@@ -179,6 +183,20 @@ class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     begins, holds the crawl back when the store's buffer is full, and spools what is left."""
     store_batch_seconds: Annotated[float, Meta(ge=0.001, le=1_000_000)] | None = None
     """Seconds that an item waits for its batch to fill; empty means what suits the store."""
+
+    def __post_init__(self) -> None:
+        if self.sqlite_enabled:
+            return
+        if self.csv_enabled:
+            raise ConfigurationError(
+                "CSV_ENABLED is 1 and SQLITE_ENABLED is 0, but the CSV files are made from that "
+                "database; remove one of them"
+            )
+        if not (self.database_url or self.mongo_url or self.s3_bucket):
+            raise ConfigurationError(
+                "SQLITE_ENABLED is 0, and no other store is set; set DATABASE_URL, MONGO_URL or "
+                "S3_BUCKET, or remove it"
+            )
 
 
 class FrontierOptions(

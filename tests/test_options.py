@@ -14,6 +14,7 @@ from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.mongo import MongoPipeline
 from moviecrawler.pipelines.postgres import PostgresPipeline
 from moviecrawler.pipelines.s3 import S3Pipeline
+from moviecrawler.pipelines.sqlite import SqlitePipeline
 from moviecrawler.pipelines.store import Limits
 from moviecrawler.spiders.imdb import ImdbSpider
 
@@ -189,6 +190,28 @@ def test_limits_of_a_store_hold_unless_settings_say_otherwise() -> None:
     assert Limits.from_settings(Settings({"STORE_BATCH_SECONDS": ""}), default) == default
     limits = Limits.from_settings(Settings({"STORE_BATCH_SECONDS": "0.5"}), default)
     assert (limits.batch_items, limits.batch_seconds) == (7, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({}, "SQLITE_ENABLED is 0, and no other store is set"),
+        ({"DATABASE_URL": "postgresql://h/d", "CSV_ENABLED": "1"}, "CSV_ENABLED is 1 and"),
+        ({"DATABASE_URL": "postgresql://h/d", "CSV_ENABLED": "0"}, ""),
+        ({"S3_BUCKET": "b", "CSV_ENABLED": None}, ""),
+    ],
+)
+def test_sqlite_can_be_left_out_where_another_store_has_it_all(
+    settings: Settings, given: dict[str, object], sentence: str
+) -> None:
+    settings.setdict({"SQLITE_ENABLED": "0", **given})
+    if sentence:
+        with pytest.raises(ConfigurationError, match=sentence):
+            check(settings, ImdbSpider)
+    else:
+        check(settings, ImdbSpider)
+    with pytest.raises(NotConfigured):
+        SqlitePipeline.store_from_settings(settings)
 
 
 @pytest.mark.parametrize("pipeline", [PostgresPipeline, MongoPipeline, S3Pipeline])

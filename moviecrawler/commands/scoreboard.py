@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.basics.errors import OutputError
+from moviecrawler.basics.errors import ConfigurationError, OutputError
 from moviecrawler.basics.texts import neutralise, printable
 from moviecrawler.commands.base import NONE, BaseCommand, option, table_lines, whole_number
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCOREBOARD_KINDS, SCORES, SITES
@@ -155,7 +155,10 @@ def _opened(
 
         yield read_scoreboard(url, limit, kind), "the database that DATABASE_URL names"
         return
-
+    if not settings.getbool("SQLITE_ENABLED", True):
+        raise ConfigurationError(
+            "SQLITE_ENABLED is 0, so there is no embedded database; set DATABASE_URL"
+        )
     folder = Path(settings.get("DATA_DIR", "data"))
     with closing(read_embedded(folder)) as reading:
         ((is_old,),) = reading.execute("SELECT written <> matched FROM state")

@@ -15,6 +15,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from scrapy.exceptions import NotConfigured
 
 from moviecrawler.basics.clock import latest, utc_now
 from moviecrawler.basics.errors import OutputError, RejectedError, TransientStoreError
@@ -146,7 +147,12 @@ class SqlitePipeline(BatchingPipeline):
 
     @classmethod
     def store_from_settings(cls, settings: BaseSettings) -> SqliteStore:
-        """Read DATA_DIR, CSV_ENABLED and FRESHNESS_MARGIN (seconds)."""
+        """Read SQLITE_ENABLED, DATA_DIR, CSV_ENABLED and FRESHNESS_MARGIN (seconds).
+
+        Raises NotConfigured when SQLITE_ENABLED is off.
+        """
+        if not settings.getbool("SQLITE_ENABLED", True):
+            raise NotConfigured
         return SqliteStore(
             check_data_dir(settings.get("DATA_DIR", "data")),
             settings.getfloat("FRESHNESS_MARGIN", 3600),

@@ -104,6 +104,17 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
         (["catalogue", "status"], 2, "DATABASE_URL is not set"),
         (["catalogue", "status", *DATABASE], 1, "scrapy catalogue: "),
         (["scoreboard", "--limit", "0"], 2, "--limit: '0' is no whole number above 0"),
+        (
+            ["scoreboard", "-s", "SQLITE_ENABLED=0"],
+            2,
+            "there is no embedded database; set DATABASE",
+        ),
+        (["crawl", "imdb", "-s", "SQLITE_ENABLED=0"], 2, "no other store is set; set DATABASE_URL"),
+        (
+            ["crawl", "imdb", "-s", "SQLITE_ENABLED=0", "-s", "CSV_ENABLED=1", *DATABASE],
+            2,
+            "the CSV files are made from that database; remove one of them",
+        ),
         (["scoreboard"], 1, "crawl first, such as with: scrapy crawl imdb"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

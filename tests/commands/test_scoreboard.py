@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -13,6 +14,7 @@ from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
 from tests.pipelines.runs import make_movie, record_of, running
+from tests.services.replica import IDS
 from tests.tables import read_movies
 
 
@@ -108,3 +110,17 @@ def test_scrapys_own_feeds_have_whole_items(replica: ReplicaProcess, tmp_path: P
     assert ended.code == 0, ended.log
     (movie,) = json.loads((tmp_path / "movies.json").read_text())
     assert (movie["site"], movie["scores"][0]["kind"]) == ("imdb", "imdb")
+
+
+def test_without_sqlite_nothing_is_kept_and_the_scoreboard_is_that_of_postgres(
+    replica: ReplicaProcess, database_url: str, tmp_path: Path
+) -> None:
+    elsewhere = {"DATABASE_URL": database_url, "SQLITE_ENABLED": "0"}
+    ids = ",".join(IDS[:3])
+    given: Any = {"data": tmp_path, "replica": replica, **elsewhere}
+    ended = crawling.crawl("imdb", f"ids={ids}", "via=pages", **given)
+    assert ended.code == 0, ended.log
+    assert "store/sqlite" not in ended.log
+    assert not [*tmp_path.glob("*.csv"), *tmp_path.glob("movies.sqlite3*")]
+    lines = printed(tmp_path, "--format", "json", **elsewhere).decode()
+    assert all(movie in lines for movie in IDS[:3])
