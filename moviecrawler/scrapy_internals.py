@@ -235,3 +235,30 @@ def run_jobs_by(launcher: Any, run: Callable[[Any, int], None]) -> None:
 def free_slot(launcher: Any, slot: int) -> None:
     """Let a slot of Scrapyd's launcher wait for the next job."""
     launcher._get_message(slot)  # noqa: SLF001 - see above
+
+
+# --- Twisted's web server -------------------------------------------------------------------------
+
+
+def make_requests_by(app: Any, make: Callable[..., Any]) -> None:
+    """Have the web server of Scrapyd's application make its requests by `make`."""
+    from twisted.application.internet import TCPServer  # noqa: PLC0415 - of a node alone
+    from twisted.application.service import IServiceCollection  # noqa: PLC0415 - as above
+
+    services: Any = IServiceCollection(app)
+    for service in services:
+        if isinstance(service, TCPServer):
+            service.args[1].requestFactory = make
+
+
+def method_and_path(channel: Any) -> tuple[bytes, bytes]:
+    """Return the method and the path of the request whose headers a channel has just read.
+
+    The request itself gets them when its body has come.
+    """
+    return channel._command, channel._path  # noqa: SLF001 - see above
+
+
+def parse_forms(request: Any, *, is_now: bool) -> None:
+    """Have Twisted parse a request's form in the event loop, or not at all."""
+    request._parsePOSTFormSubmission = is_now  # noqa: SLF001 - see above

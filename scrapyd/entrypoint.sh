@@ -1,6 +1,6 @@
 #!/bin/sh
 # Starts a node: takes secrets from files, and becomes Scrapyd, so that signals reach it.
-#   NAME_FILE=PATH   sets NAME to what stands in PATH, for the names below
+#   NAME_FILE=PATH   sets NAME to what stands in PATH, for the names below; others are refused
 #   SCRAPYD_CONF     scrapyd.conf, if not the one beside this script
 # With arguments it becomes that command instead, with the same secrets.
 set -eu
@@ -18,6 +18,19 @@ for name in REDIS_URL SCRAPYD_REDIS_URL SCRAPYD_USERNAME SCRAPYD_PASSWORD SCRAPY
         export "$name=$(cat "$path")"
         unset "${name}_FILE"
     fi
+done
+
+# A misspelt one would leave its secret out.
+for name in $(awk 'BEGIN { for (name in ENVIRON) if (name ~ /_FILE$/) print name }'); do
+    case $name in
+    # Of OpenSSL and boto3.
+    SSL_CERT_FILE | AWS_CONFIG_FILE | AWS_SHARED_CREDENTIALS_FILE) ;;
+    AWS_WEB_IDENTITY_TOKEN_FILE | AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE) ;;
+    *)
+        echo "$name is set, and nothing reads it; correct or remove it" >&2
+        exit 1
+        ;;
+    esac
 done
 
 [ $# -eq 0 ] || exec "$@"

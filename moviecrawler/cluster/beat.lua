@@ -6,13 +6,18 @@
 --   3  whether that is news
 --   4  its lease (ms)
 --   5  whether it takes a job
---   6… its jobs' keys
+--   6  its clock (ms)
+--   7  how far its clock may differ from this one for it to take a job (ms)
+--   8… its jobs, by their members of PENDING: one that is queued anew under its id is another one
 -- Returns JSON of a `Beat`.
 
 -- After this time, a job that this node was given, but does not name, is queued again.
 local UNCLAIMED_SECONDS = 10
+-- Pending jobs that a node looks at in one heartbeat: others come first where it has failed.
+local MAX_SKIPPED = 100
 local node = ARGV[1]
 local lease = tonumber(ARGV[4])
+local clock_ahead = tonumber(ARGV[6]) - NOW
 local last = tonumber(redis.call('GET', LAST_BEAT) or NOW)
 if NOW - last > lease / 2 then
     -- No node sent a heartbeat: Redis was away, so all leases are renewed.
@@ -29,59 +34,123 @@ for _, other in ipairs(redis.call('ZRANGEBYSCORE', NODES, '-inf', NOW)) do
     is_change = true
     redis.call('ZREM', NODES, other)
     redis.call('HDEL', NODE_INFOS, other)
-    count('node_lost')
+    redis.call('HINCRBY', COUNTERS, 'node_lost', 1)
 end
 
 local named = {}
 local stop = {}
 local cancels = {}
-for i = 6, #ARGV do
-    named[ARGV[i]] = true
+for i = 8, #ARGV do
+    named[ARGV[i]] = key_of(ARGV[i])
 end
 local alive = {}
 local leases = redis.call('ZRANGE', NODES, 0, -1, 'WITHSCORES')
 for i = 1, #leases, 2 do
     alive[leases[i]] = true
 end
+local held = {}
+for _, key in pairs(named) do
+    held[key] = true
+end
 local running = redis.call('HGETALL', RUNNING)
 for i = 1, #running, 2 do
     local key = running[i]
     local owner = running[i + 1]
-    if not alive[owner] then
-        give_back(key, read(key), 'died', 'its node died')
+    local record = read(key)
+    local is_lost = not alive[owner] or owner == node and not held[key]
+    if not record then
+        -- Redis has lost its record. Its node goes on, and records its end.
+        if is_lost then
+            redis.call('HDEL', RUNNING, key)
+            is_change = true
+        end
+    elseif not alive[owner] then
+        give_back(key, record, 'died', {reason = 'its node died'})
         is_change = true
     elseif owner == node then
-        local record = read(key)
-        if not named[key] and SECONDS - record.started_at > UNCLAIMED_SECONDS then
-            give_back(key, record, 'handed_back')
+        local is_named = named[record.queue_member] ~= nil
+        if not is_named and SECONDS - record.started_at > UNCLAIMED_SECONDS then
+            give_back(key, record, 'handed_back', {reason = 'its node did not get it'})
             is_change = true
-        elseif named[key] and record.signal then
-            cancels[key] = record.signal
+        elseif is_named and record.signal then
+            cancels[record.queue_member] = record.signal
         end
-        named[key] = nil
+        named[record.queue_member] = nil
     end
 end
-for key in pairs(named) do
+for member, key in pairs(named) do
     local record = read(key)
-    if record and record.state == 'pending' then
+    local is_same = record and record.queue_member == member
+    if is_same and record.state == 'pending' then
         -- It was queued again while this node could not reach Redis, and no other node has started
         -- it.
-        redis.call('ZREM', PENDING, record.queue_member)
+        redis.call('ZREM', PENDING, member)
         run(key, record, node)
         is_change = true
     elseif record then
-        stop[key] = true  -- a job that Redis does not know goes on, as Redis may have lost it
+        stop[member] = true  -- a job that Redis does not know goes on, as Redis may have lost it
     end
 end
 
-local first = ARGV[5] == '1' and redis.call('ZPOPMIN', PENDING)[1]
-local key = first and string.sub(first, 17)
-local record = key and read(key)
-if record then
-    record.starts = record.starts + 1
-    run(key, record, node)
-    count('started')
-    is_change = true
+-- Return whether a node has failed to run a job.
+local function has_failed_on(record, id)
+    return record.failed_on ~= nil and record.failed_on[id] == true
+end
+
+-- Return whether each node that takes jobs has failed to run a job.
+local function has_failed_everywhere(record)
+    for id, text in pairs(redis.call('HGETALL', NODE_INFOS)) do
+        local info = id % 2 == 0 and cjson.decode(text)
+        local is_fit = info and next(info.unfit or {}) == nil
+        if is_fit and not info.draining and not has_failed_on(record, info.id) then
+            return false
+        end
+    end
+    return true
+end
+
+-- Take the next job out of the queue; return its key and record.
+local function next_job()
+    local skipped = 0
+    while skipped < MAX_SKIPPED do
+        local member = redis.call('ZRANGE', PENDING, skipped, skipped)[1]
+        if not member then
+            return nil
+        end
+        local record = read(key_of(member))
+        if not record or record.queue_member ~= member then
+            redis.call('ZREM', PENDING, member)  -- Redis has lost its record
+        elseif has_failed_on(record, node) and not has_failed_everywhere(record) then
+            skipped = skipped + 1
+        else
+            redis.call('ZREM', PENDING, member)
+            return key_of(member), record
+        end
+    end
+end
+
+-- Return the version of a project that was deployed last.
+local function latest_version(project)
+    local latest
+    for _, text in ipairs(redis.call('HVALS', EGGS)) do
+        local egg = cjson.decode(text)
+        if egg.project == project and (not latest or egg.added_at > latest.added_at) then
+            latest = egg
+        end
+    end
+    return latest and latest.version
+end
+
+local taken
+if ARGV[5] == '1' and math.abs(clock_ahead) < tonumber(ARGV[7]) then
+    local key, record = next_job()
+    if record then
+        record.starts = record.starts + 1
+        record.version = record.version or record.job.version or latest_version(record.job.project)
+        run(key, record, node)
+        taken = record
+        is_change = true
+    end
 end
 if is_change then
     changed()
@@ -91,5 +160,6 @@ return cjson.encode({
     cancels = cancels,
     dead = dead,
     next_end = (leases[2] - NOW) / 1000,
-    taken = record or nil,
+    clock_ahead = clock_ahead / 1000,
+    taken = taken,
 })

@@ -12,12 +12,5 @@ if record.state == 'running' then
     write(key, record)
     return 'running'
 end
-redis.call('ZREM', PENDING, record.queue_member)
-if record.starts > 0 then
-    -- It was started before, and has a log.
-    finish(key, record, 'cancelled', {reason = 'cancelled'})
-else
-    redis.call('HDEL', JOBS, key)
-    count('cancelled')
-end
+finish(key, record, 'cancelled', {reason = 'cancelled', result = 'cancelled'})
 return 'pending'

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import msgspec
 from scrapyd.interfaces import IEggStorage
@@ -30,7 +30,7 @@ from moviecrawler.cluster.process import RUNNER, spider_environment
 from moviecrawler.cluster.state import Egg
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Hashable, Iterator, Sequence
 
     from scrapyd.config import Config
 
@@ -52,6 +52,8 @@ _ZIP_ERRORS = (
 )
 """Errors for a damaged file, an encrypted one (RuntimeError), and a name in it that no file can
 have (OSError, ValueError)."""
+_READS = 3
+"""Readings of an egg that is deployed again meanwhile."""
 _EGG_SECONDS = 30.0
 """Seconds to read or write a whole egg in Redis."""
 _LIST_SECONDS = 60.0
@@ -76,6 +78,9 @@ class RedisEggStorage:
         a node that was killed."""
         shutil.rmtree(self._new, ignore_errors=True)
         self._checking = Lock()
+        self._fetching = Lock()
+        self._in_use: dict[Hashable, str] = {}
+        """The SHA-256 of the egg that each running job uses."""
         self._client = self._state.connect(_EGG_SECONDS)
 
     def list(self, project: str) -> Sequence[str]:
@@ -93,6 +98,10 @@ class RedisEggStorage:
         """
         check_name("project", project)
         check_name("version", version)
+        if not is_zipfile(BytesIO(data)):
+            raise ConfigurationError(
+                "egg is not a ZIP file (if using curl, use egg=@path not egg=path)"
+            )
         digest = sha256(data).hexdigest()
         with self._checking, self._unpacked(data, digest) as folder:
             spiders = list_spiders(folder)
@@ -106,7 +115,8 @@ class RedisEggStorage:
         others = [
             one for one in self._state.eggs() if one.project == project and one.version != version
         ]
-        pipe = self._client.pipeline().hset(keys.EGG_FILES, egg.key, data)
+        pipe = self._client.pipeline()
+        pipe.hset(keys.EGG_FILES, egg.key, data)
         pipe.hset(keys.EGGS, egg.key, msgspec.json.encode(egg))
         self._delete(pipe, others[: -VERSIONS_KEPT + 1])
         return egg
@@ -125,41 +135,56 @@ class RedisEggStorage:
 
     # --- On this node's disk ----------------------------------------------------------------------
 
-    def fetch(
-        self, project: str, version: str | None, in_use: Collection[str] = ()
-    ) -> tuple[Egg, Path]:
-        """Return a version, by default the latest one, and the folder of its files.
+    def fetch(self, user: Hashable, project: str, version: str | None) -> Path:
+        """Return the folder of a version's files, by default of the latest one. This blocks.
 
-        Raises ConfigurationError.
+        Raises ConfigurationError for a version that is not there, and OSError.
 
-        The files never change, as Python reads modules from there while a spider runs. Copies of
-        deleted versions are removed, except those whose SHA-256 is `in_use`.
+        The files never change, as Python reads modules from there while a spider runs, and stay
+        until `release` is called with this user. Other copies of deleted versions are removed.
         """
-        eggs = self._state.eggs()
-        egg = find_egg(eggs, project, version)
-        if not self._copy(egg.sha256).is_dir():
-            # Both are read at once, as the version may be deployed again in between.
-            described, data = (
-                self._client.pipeline()
-                .hget(keys.EGGS, egg.key)
-                .hget(keys.EGG_FILES, egg.key)
-                .execute()
-            )
+        with self._fetching:
+            egg = find_egg(self._state.eggs(), project, version)
+            self._in_use[user] = egg.sha256
+            if not self._copy(egg.sha256).is_dir():
+                egg, data = self._read(egg)
+                self._in_use[user] = egg.sha256
+                self._copy_out(data, egg.sha256)
+                current = {one.sha256 for one in self._state.eggs()}
+                for copy in self._folder.glob("*.egg"):
+                    if copy.stem not in {*current, *list(self._in_use.values())}:
+                        shutil.rmtree(copy, ignore_errors=True)
+            return self._copy(egg.sha256)
+
+    def release(self, user: Hashable) -> None:
+        """Let the files go that `fetch` returned for this user."""
+        self._in_use.pop(user, None)
+
+    def _copy_out(self, data: bytes, digest: str) -> None:
+        """Unpack an egg that was checked when it was deployed. Raises OSError."""
+        try:
+            with self._unpacked(data, digest):
+                pass
+        except ConfigurationError as error:
+            raise OSError(str(error)) from error
+        if not self._copy(digest).is_dir():
+            raise OSError("the egg's copy can't be kept in eggs_dir")
+
+    def _read(self, egg: Egg) -> tuple[Egg, bytes]:
+        """Return a version and its file from Redis. Raises ConfigurationError."""
+        for _ in range(_READS):
+            # Not as a transaction, which a full Redis refuses. The version may be deployed again in
+            # between: then it is read once more.
+            pipe = self._client.pipeline(transaction=False)
+            described, data = pipe.hget(keys.EGGS, egg.key).hget(keys.EGG_FILES, egg.key).execute()
             if not described or not data:
                 raise ConfigurationError(
                     f"the egg of version '{egg.version}' is gone; deploy it again"
                 )
             egg = msgspec.json.decode(described, type=Egg)
-            if sha256(data).hexdigest() != egg.sha256:
-                raise ConfigurationError(
-                    f"the egg of version '{egg.version}' is damaged; deploy it again"
-                )
-            with self._unpacked(data, egg.sha256):
-                pass
-            for copy in self._folder.glob("*.egg"):
-                if copy.stem not in {egg.sha256, *in_use, *(one.sha256 for one in eggs)}:
-                    shutil.rmtree(copy, ignore_errors=True)
-        return egg, self._copy(egg.sha256)
+            if sha256(data).hexdigest() == egg.sha256:
+                return egg, data
+        raise ConfigurationError(f"the egg of version '{egg.version}' is damaged; deploy it again")
 
     def _copy(self, digest: str) -> Path:
         return self._folder / f"{digest}.egg"

@@ -11,13 +11,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from contextlib import suppress
+from itertools import product
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     from prometheus_client.metrics_core import Metric
 
@@ -120,6 +122,23 @@ FIGURES = tuple(
         ),
     )
 )
+_STORES = ("archive", "mongo", "postgres", "s3", "sqlite")
+_KNOWN_LABELS: dict[str, Iterable[tuple[str, ...]]] = {
+    "moviecrawler_titles": product(("stored", "absent", "failed", "disallowed", "dead")),
+    "moviecrawler_responses": product(("200", "304", "403", "404", "429", "500", "503")),
+    "moviecrawler_blocks": product(("challenge", "refusal", "rate_limit", "throttle")),
+    "moviecrawler_store_items": product(_STORES, ("durable", "rejected", "spooled", "lost")),
+    "moviecrawler_store_batches": product(_STORES),
+    "moviecrawler_store_write_seconds": product(_STORES),
+    "moviecrawler_store_retries": product(_STORES),
+}
+"""Values of the labels but `site`, where most of them are known in advance."""
+_FROM_THE_BEGINNING: tuple[Sample, ...] = tuple(
+    (figure.name, labels)
+    for figure in FIGURES
+    for labels in _KNOWN_LABELS.get(figure.name, () if figure.pattern.groupindex else ((),))
+)
+"""The series that are there at 0: Prometheus sees no growth to a first value."""
 _BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
@@ -136,13 +155,8 @@ def selected(stats: Mapping[str, Any]) -> dict[str, float]:
 
 
 def samples_of(stats: Mapping[str, Any]) -> Samples:
-    """Return the figures of a crawl's stats.
-
-    Those without labels are there from the beginning: Prometheus sees no growth to a first value.
-    """
-    samples: Samples = defaultdict(
-        float, {(one.name, ()): 0.0 for one in FIGURES if not one.pattern.groupindex}
-    )
+    """Return the figures of a crawl's stats."""
+    samples: Samples = defaultdict(float, dict.fromkeys(_FROM_THE_BEGINNING, 0.0))
     for stat, value in selected(stats).items():
         for figure in FIGURES:
             if found := figure.pattern.fullmatch(stat):
@@ -158,24 +172,35 @@ def difference(samples: Samples, earlier: Mapping[Sample, float]) -> Samples:
 
 
 class Totals:
-    """The figures of many crawls, by site. They only grow, as Prometheus expects of counters."""
+    """The figures of many crawls, by site. They only grow, as Prometheus expects of counters.
 
-    def __init__(self) -> None:
+    Any thread may read them.
+    """
+
+    def __init__(self, sites: Iterable[str] = ()) -> None:
+        """Begin at 0 for each of the sites."""
         self._ended: defaultdict[str, Samples] = defaultdict(lambda: defaultdict(float))
+        self._ended.update({site: samples_of({}) for site in sites})
         self._running: dict[Hashable, tuple[str, Samples]] = {}
+        self._lock = Lock()
 
     def update(self, crawl: Hashable, site: str, stats: Mapping[str, Any]) -> None:
         """Replace the figures of a running crawl; its `site` is the spider's name."""
-        self._running[crawl] = (site, samples_of(stats))
+        samples = samples_of(stats)
+        with self._lock:
+            self._running[crawl] = (site, samples)
 
     def end(self, crawl: Hashable) -> None:
         """Keep the last figures of a crawl that has ended."""
-        if crawl in self._running:
-            self.add(*self._running.pop(crawl))
+        with self._lock:
+            if crawl in self._running:
+                site, samples = self._running.pop(crawl)
+                _add(self._ended[site], samples)
 
     def add(self, site: str, samples: Mapping[Sample, float]) -> None:
         """Add the figures of a site."""
-        _add(self._ended[site], samples)
+        with self._lock:
+            _add(self._ended[site], samples)
 
     def read(self, text: str) -> None:
         """Add the figures that `collect` once yielded, in Prometheus' text format.
@@ -193,8 +218,9 @@ class Totals:
     def by_site(self) -> dict[str, Samples]:
         """Return the sums of all crawls."""
         totals: defaultdict[str, Samples] = defaultdict(lambda: defaultdict(float))
-        for site, samples in (*self._ended.items(), *self._running.values()):
-            _add(totals[site], samples)
+        with self._lock:
+            for site, samples in (*self._ended.items(), *self._running.values()):
+                _add(totals[site], samples)
         return totals
 
     def collect(self) -> Iterator[Metric]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -12,8 +13,20 @@ from moviecrawler import options
 from moviecrawler.basics.credentials import holds_secret
 from moviecrawler.basics.errors import ConfigurationError
 
-RunEnd = Literal["finished", "cancelled", "died", "recycled", "handed_back"]
+RunEnd = Literal["finished", "cancelled", "died", "recycled", "handed_back", "node_failed"]
 """How a process of a job ended. Unless it is `finished` or `cancelled`, the job is queued again."""
+Result = Literal["ok", "unfinished", "failed", "usage", "died", "gave_up", "cancelled"]
+"""How jobs are counted: one that is over by its result, and one whose process died as `died`.
+
+- `ok`: all that was requested is done (exit code 0).
+- `unfinished`: the rest is queued and in order, as when the day's budget is spent (3). The next job
+  with these arguments goes on.
+- `failed`: something is not done (1, or none).
+- `usage`: an argument or a setting is wrong (2), or the job was not allowed.
+- `gave_up`: it died at each start.
+"""
+RESULTS: tuple[Result, ...] = get_args(Result)
+_RESULTS_BY_EXIT_CODE: dict[int | None, Result] = {0: "ok", 2: "usage", 3: "unfinished"}
 JobSettings = Literal["allowed", "any"]
 
 SCRAPY_JOB_SETTINGS = (
@@ -60,7 +73,24 @@ _MAX_PRIORITY = 1e9
 _MAX_SUMMARY = 20
 """Lines of a summary that are kept."""
 _HANG = re.compile(r"^Timeout \(\d", re.MULTILINE)
-"""The begin of the traceback that `faulthandler` writes before it kills a process that hangs."""
+"""The beginning of the traceback that `faulthandler` writes before it kills what hangs."""
+_MAX_REASON = 500
+"""Characters of a reason."""
+_ERRNO = re.compile(r"\[Errno (?P<number>\d+)\]|disk is full")
+"""An error of the system, in Python's words or in SQLite's."""
+_SYSTEM_ERRORS = {
+    errno.EACCES,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+    errno.ENOSPC,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
+"""Errors of the node's own disk, memory and limits, which another node may not have."""
 _FIGURES = {
     "items": ("item_scraped_count",),
     "errors": ("log_count/ERROR", "log_count/CRITICAL"),
@@ -90,16 +120,16 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How a job ended. A figure is None when it is unknown."""
+    """How a job ended, with the figures of all its starts. A figure is None when it is unknown."""
 
     ended_at: float = 0.0
     """Seconds since 1970, by Redis' clock. The scripts set both."""
     seconds: float = 0.0
-    """Seconds from the last start to the end."""
+    """Seconds for which it ran."""
+    result: Result = "failed"
+    """It follows from the exit code where it is not given."""
     reason: str
-    """Scrapy's finish reason, or a sentence."""
-    version: str | None = None
-    """The version that was run; None when there was none to run."""
+    """Scrapy's finish reason, with the sentence of what ended the crawl early; or a sentence."""
     exit_code: int | None = None
     """0: everything is done. 1: something is not. 2: wrong usage. 3: the rest is queued, in order.
     None when the process was killed."""
@@ -112,12 +142,20 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     summary: list[str] = []
     """The lines in which the spider sums up what it has done."""
 
+    def __post_init__(self) -> None:
+        if self.result == "failed":
+            self.result = _RESULTS_BY_EXIT_CODE.get(self.exit_code, "failed")
+
 
 class Report(msgspec.Struct):
     """What a node knows of a job's process: first what the process reports, then how it ended."""
 
     reason: str | None = None
-    """Scrapy's finish reason; None before the end."""
+    """Scrapy's finish reason, once the engine has stopped; None before that."""
+    closing: str | None = None
+    """The finish reason of a crawl that has closed: an engine that never started does not stop."""
+    cause: str = ""
+    """The sentence of what ended the crawl early; empty when nothing did."""
     stats: dict[str, float] = {}
     summary: list[str] = []
     cancelled: str = ""
@@ -138,10 +176,12 @@ class Report(msgspec.Struct):
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             report = msgspec.json.decode(line, type=Report)
             self.reason = report.reason or self.reason
+            self.closing = report.closing or self.closing
+            self.cause = report.cause or self.cause
             self.stats = {**self.stats, **report.stats}
             self.summary = [text[:500] for text in report.summary[:_MAX_SUMMARY]] or self.summary
 
-    def outcome(self, reason: str, version: str | None) -> Outcome:
+    def outcome(self, how: RunEnd, reason: str) -> Outcome:
         """Return how the job ended. Its figures are unknown when no stats were reported."""
         sums = _FIGURES if self.stats else {}
         found: Any = {
@@ -149,7 +189,11 @@ class Report(msgspec.Struct):
             for figure, stats in sums.items()
         }
         return Outcome(
-            reason=reason, version=version, exit_code=self.exit_code, summary=self.summary, **found
+            result="cancelled" if how == "cancelled" else "failed",
+            reason=reason,
+            exit_code=self.exit_code,
+            summary=self.summary,
+            **found,
         )
 
     def classify(self) -> tuple[RunEnd, str]:
@@ -158,21 +202,42 @@ class Report(msgspec.Struct):
             return "cancelled", "cancelled"
         if self.stopped and self.reason in {None, "shutdown"}:
             return "handed_back", "its node was stopped"
-        if self.reason is None:
-            if _HANG.search(self.errors):
-                return "died", "killed, as its event loop did not run for too long"
-            if self.signal is not None:
-                return "died", f"killed by signal {self.signal}"
-            last_line = self.errors.strip().rpartition("\n")[2] or "it wrote nothing"
-            return "finished", f"exit code {self.exit_code}: {last_line}"[:500]
+        if self.reason is None and _HANG.search(self.errors):
+            return "died", "killed, as its event loop did not run for too long"
+        if self.reason is None and self.signal is not None:
+            return "died", f"killed by signal {self.signal}"
+        reason = self.reason or self.closing
+        sentence = self._sentence(reason)
+        if reason == "clock_wrong" or self._is_nodes_fault(sentence):
+            return "node_failed", sentence
         has_queue = any(name.startswith("frontier/") for name in self.stats)
-        if self.reason == "recycled" or (self.reason == "memusage_exceeded" and has_queue):
+        if reason == "recycled" or (reason == "memusage_exceeded" and has_queue):
             # A job that can fetch no page within its limits would be started again for ever.
-            has_fetched = bool(self.stats.get("response_received_count"))
-            return "recycled" if has_fetched else "died", self.reason
+            return "recycled" if self._has_fetched else "died", sentence
         # A crawl that could not reach the frontier failed for a reason outside of it: its job is
         # started again.
-        return ("died" if self.reason == "frontier_unreachable" else "finished"), self.reason
+        return ("died" if reason == "frontier_unreachable" else "finished"), sentence
+
+    @property
+    def _has_fetched(self) -> bool:
+        return bool(self.stats.get("response_received_count"))
+
+    def _sentence(self, reason: str | None) -> str:
+        """Return what ended the crawl: the error's own sentence where there is one."""
+        if reason is None:
+            last_line = self.errors.strip().rpartition("\n")[2] or "it wrote nothing"
+            sentence = f"exit code {self.exit_code}: {last_line}"
+        elif self.cause and reason != "finished":
+            sentence = f"{reason}: {self.cause}"
+        else:
+            sentence = reason
+        return sentence[:_MAX_REASON]
+
+    def _is_nodes_fault(self, sentence: str) -> bool:
+        """Return whether the machine ended a crawl before its first page, as a full disk does."""
+        found = _ERRNO.search(sentence)
+        is_systems = found is not None and int(found["number"] or errno.ENOSPC) in _SYSTEM_ERRORS
+        return is_systems and not self._has_fetched and self.exit_code not in {0, 2, 3}
 
 
 def check_name(what: Literal["project", "version", "spider", "jobid"], name: str) -> None:

@@ -22,7 +22,8 @@ NODE_INFOS = "{cluster}:node_infos"
 LAST_BEAT = "{cluster}:last_beat"
 """STRING: when any node's last heartbeat came (ms)."""
 COUNTERS = "{cluster}:counters"
-"""HASH: event (see `EVENTS`) → how often it has happened."""
+"""HASH: `<result>/<spider>` (see `RESULTS`) → how many jobs ended so; `node_lost` → how many nodes'
+heartbeats stopped before they left."""
 CHANGED = "{cluster}:changed"
 """STRING: a new text after each change of the state; figures of memory don't count as one."""
 EGGS = "{cluster}:eggs"
@@ -30,5 +31,16 @@ EGGS = "{cluster}:eggs"
 EGG_FILES = "{cluster}:egg_files"
 """HASH: `<project>/<version>` → bytes of the egg."""
 
-SCRIPT_KEYS = (PENDING, JOBS, RUNNING, FINISHED, NODES, NODE_INFOS, LAST_BEAT, COUNTERS, CHANGED)
+SCRIPT_KEYS = (
+    PENDING,
+    JOBS,
+    RUNNING,
+    FINISHED,
+    NODES,
+    NODE_INFOS,
+    LAST_BEAT,
+    COUNTERS,
+    CHANGED,
+    EGGS,
+)
 """KEYS of every script, in the order of `common.lua`."""

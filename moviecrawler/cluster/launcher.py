@@ -19,9 +19,10 @@ from twisted.internet.threads import deferToThread, deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
+from moviecrawler.basics.credentials import redacted
 from moviecrawler.basics.errors import ConfigurationError
-from moviecrawler.basics.outages import Outages
 from moviecrawler.cluster.figures import Totals
+from moviecrawler.cluster.fitness import Fitness
 from moviecrawler.cluster.jobs import check_job
 from moviecrawler.cluster.process import (
     POLL_SECONDS,
@@ -32,13 +33,14 @@ from moviecrawler.cluster.process import (
     spider_settings,
 )
 from moviecrawler.cluster.state import NodeInfo
-from moviecrawler.frontier.redis_client import describe_error
+from moviecrawler.frontier.redis_client import state_error
 from moviecrawler.scrapy_internals import free_slot, run_jobs_by
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
 
-    from moviecrawler.cluster.jobs import Outcome, RunEnd
+    from moviecrawler.cluster.jobs import Outcome, Result, RunEnd
     from moviecrawler.cluster.state import Beat, JobStatus
 
 journal = Logger()
@@ -48,8 +50,6 @@ _DRAIN_SECONDS = 30.0
 5 s before that."""
 _BEATS = 3
 """Heartbeats within `lease_seconds`."""
-_START_FAILURE_PAUSE_SECONDS = 10.0
-"""Seconds for which a slot takes no job after it could not start one."""
 
 
 class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
@@ -75,14 +75,30 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self._free: DeferredQueue[JobStatus] = app.getComponent(IPoller).dq
         """The queue at which Scrapyd's free slots wait for a job."""
         self._started_at = time.time()
-        self._totals = Totals()
+        self.totals = Totals(SITES)
+        """The figures of this node's spiders, running and ended."""
+        self.fitness = Fitness(self.options)
         self._polling = LoopingCall(self._poll)
         self._seen: bytes | None = None
         """The last change of the cluster that this node has handled."""
         self._reported: Any = None
         self._next_beat = 0.0
         """When the next heartbeat is due at the latest, by the monotonic clock."""
-        self._outages = Outages()
+        self.outage = "Redis has not answered yet"
+        """Why Redis can't be used; empty when it answers."""
+        self._outages: set[str] = set()
+        """What was logged of the present outage."""
+
+    @property
+    def not_ready(self) -> list[str]:
+        """Why the node takes no jobs; empty when it does as soon as a slot is free."""
+        if self.draining:
+            return ["the node is draining"]
+        if self.outage:
+            return [self.outage]
+        if time.monotonic() - self.last_beat_at > self.options.lease_seconds:
+            return ["Redis takes no heartbeat"]
+        return list(self.fitness.faults.values())
 
     # --- Life -------------------------------------------------------------------------------------
 
@@ -114,8 +130,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             await self.ask(self.state.leave, self.node_id)
         except redis.exceptions.RedisError as error:
             journal.warn(
-                "Redis can't be reached ({error}): the other nodes will take this one for dead",
-                error=error,
+                "{why}; the other nodes will take this one for dead",
+                why=state_error(error),
             )
 
     def ask(self, function: Any, *arguments: Any, **options: Any) -> Any:
@@ -126,23 +142,31 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     def run_job(self, message: JobStatus, slot: int) -> None:
         """Run the job that a slot has got."""
-        process = SpiderProcess(message)
+        process = SpiderProcess(message, self.totals)
         self.slots[slot] = process
         Deferred.fromCoroutine(self._run(process))
 
     async def _run(self, process: SpiderProcess) -> None:
+        result: Result | None = None
         try:
             how, reason = await self._crawl(process)
         except ConfigurationError as error:
             how = "finished"
             reason = str(error)
-        except Exception as error:  # noqa: BLE001 - Redis, the disk or the system may fail
-            journal.warn("{job} can't be started here: {error}", job=process.job.key, error=error)
-            # Another node may be able to start it, or this one later.
+            result = "usage"
+        except redis.exceptions.RedisError as error:
             how = "handed_back"
-            reason = "its node can't start it"
-        version = process.egg.version if process.egg else None
-        process.end = how, process.report.outcome(reason, version)
+            reason = state_error(error)
+        except Exception as error:  # noqa: BLE001 - the disk or the system may fail
+            how = "node_failed"
+            reason = f"its node can't start it: {error}"
+        reason = redacted(reason)
+        outcome = process.report.outcome(how, reason)
+        outcome.result = result or outcome.result
+        process.end = how, outcome
+        if how == "node_failed" or (how == "handed_back" and not process.report.stopped):
+            sentence = f"a job could not be run here: {process.job.key}, {reason}"
+            self.fitness.note_failure(sentence)
         journal.info(
             "{job} {how}: {reason}", job=process.job.key, how=how.replace("_", " "), reason=reason
         )
@@ -150,32 +174,30 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     async def _crawl(self, process: SpiderProcess) -> tuple[RunEnd, str]:
         # It is checked again, as it may come from a node with other options.
         check_job(process.job, self.options.job_settings)
-        folder, settings = await deferToThread(self._prepare, process)
+        eggs = self.app.getComponent(IEggStorage)
+        try:
+            return await self._crawl_from(eggs, process)
+        finally:
+            eggs.release(process)
+
+    async def _crawl_from(self, eggs: Any, process: SpiderProcess) -> tuple[RunEnd, str]:
+        version = process.leased.version
+        folder = await deferToThread(eggs.fetch, process, process.job.project, version)
+        settings = self._settings(process)
         report = process.report
         if not report.cancelled and not report.stopped:
             await process.start(folder, settings)
             if report.reason is None:
-                report.errors = await deferToThread(
-                    last_lines, Path(settings["LOG_FILE"]), report.errors
-                )
+                log = Path(settings["LOG_FILE"])
+                report.errors = await deferToThread(last_lines, log, report.errors)
         return report.classify()
 
-    def _prepare(self, process: SpiderProcess) -> tuple[Path, dict[str, str]]:
-        """Return the folder of a job's version, and its settings. This blocks."""
+    def _settings(self, process: SpiderProcess) -> dict[str, str]:
+        """Return a job's settings. Raises OSError when the folder of its log can't be made."""
         job = process.job
-        in_use = {other.egg.sha256 for other in list(self.slots.values()) if other.egg}
-        process.egg, folder = self.app.getComponent(IEggStorage).fetch(
-            job.project, job.version, in_use
-        )
         message = {"_project": job.project, "_spider": job.spider, "_job": job.id}
         scrapyds = self.app.getComponent(IEnvironment).get_settings(message)
-        return folder, spider_settings(self.options, process.leased, scrapyds)
-
-    def figures(self) -> Totals:
-        """Return the totals of this node's spiders, running and ended."""
-        for process in self.slots.values():
-            self._totals.update(process, process.job.spider, process.report.stats)
-        return self._totals
+        return spider_settings(self.options, process.leased, scrapyds)
 
     # --- The cluster ------------------------------------------------------------------------------
 
@@ -198,38 +220,42 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             changed = await self.ask(self.state.changed)
             takes = bool(self._free.waiting) and not self.draining
             is_change = (changed is None or changed != self._seen) and bool(takes or self.slots)
-            info = self.info()
-            is_news = (info.draining, info.processes, takes) != self._reported
-            if is_change or is_news or time.monotonic() >= self._next_beat:
-                await self._beat(info, is_news=is_news, takes=takes)
+            is_news = self._news(self.info(), takes) != self._reported
+            is_due = bool(self.outage) or time.monotonic() >= self._next_beat
+            if is_change or is_news or is_due:
+                await self.ask(self.fitness.look, self.state)
+                info = self.info()
+                await self._beat(info, takes=takes and info.takes_jobs)
             self._seen = changed
-            if self._outages.mark_up():
-                journal.info("Redis answers again")
         except redis.exceptions.RedisError as error:
             self._seen = None
-            if self._outages.mark_down():
-                why = describe_error(error)
+            self.fitness.forget_redis()
+            self.outage = state_error(error)
+            if self.outage not in self._outages:
+                self._outages.add(self.outage)
                 journal.warn(
-                    "Redis can't be reached: {why}; spiders go on, and the node tries again",
-                    why=why,
+                    "{why}; spiders go on, and the node tries again", why=redacted(self.outage)
                 )
+
+    def _news(self, info: NodeInfo, takes: bool) -> tuple[Any, ...]:
+        """Return what the other nodes hear of at once."""
+        return info.draining, info.unfit, info.processes, takes and info.takes_jobs
 
     async def _record_end(
         self, slot: int, process: SpiderProcess, end: tuple[RunEnd, Outcome]
     ) -> None:
         """Record how a job ended, and free its slot."""
-        if not await self.ask(self.state.record_end, self.node_id, process.job, *end):
+        if not await self.ask(self.state.record_end, self.node_id, process.leased, *end):
             journal.warn("{job} had already been given to another node", job=process.job.key)
-        self.figures().end(process)
+        self.totals.end(process)
         del self.slots[slot]
-        if end[0] == "handed_back" and not process.report.stopped:
-            reactor.callLater(_START_FAILURE_PAUSE_SECONDS, free_slot, self, slot)
-        elif not self.draining:
+        if not self.draining:
             free_slot(self, slot)
 
     def info(self) -> NodeInfo:
         """Return what a heartbeat reports of this node."""
-        running = [process for process in self.slots.values() if process.pid is not None]
+        # A copy, as the threads of /metrics ask, too.
+        running = [process for process in list(self.slots.values()) if process.pid is not None]
         return NodeInfo(
             id=self.node_id,
             name=self.options.node_name,
@@ -237,20 +263,26 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             slots=self.max_proc,
             started_at=self._started_at,
             draining=self.draining,
+            unfit=self.fitness.faults,
             memory=memory_of(),
             spiders_memory=sum(memory_of(process.pid) for process in running),
-            processes={
-                one.job.key: (one.pid or 0, one.egg.version if one.egg else None) for one in running
-            },
+            processes={one.job.key: (one.pid or 0, one.leased.version) for one in running},
         )
 
-    async def _beat(self, info: NodeInfo, *, is_news: bool, takes: bool) -> None:
+    async def _beat(self, info: NodeInfo, *, takes: bool) -> None:
         """Send a heartbeat, and act on the answer."""
-        own = {process.job.key: process for process in self.slots.values()}
+        own = {process.leased.queue_member: process for process in self.slots.values()}
         now = time.monotonic()
+        news = self._news(info, takes)
+        is_news = news != self._reported
         beat: Beat = await self.ask(self.state.beat, info, list(own), is_news=is_news, takes=takes)
-        self._reported = (info.draining, info.processes, takes)
+        self._reported = news
         self.last_beat_at = now
+        if self.outage:  # a full Redis can be read, but takes no heartbeat
+            self.outage = ""
+            self._outages.clear()
+            journal.info("Redis answers")
+        self.fitness.note_clock(beat.clock_ahead)
         # When another node's lease ends, this heartbeat queues that node's jobs again. The nearest
         # poll sends it: the next one after that time might be so late that the cluster would think
         # that Redis was away.
@@ -259,16 +291,16 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         )
         for node in beat.dead:
             journal.warn("Node {node} is dead: its jobs are queued again", node=node)
-        for key in beat.stop:
-            if not own[key].report.stopped:
-                journal.warn(
-                    "{job} is over, or runs on another node now; stopping it here", job=key
-                )
-                own[key].stop()
-        for key, signal in beat.cancels.items():
-            if signal != own[key].report.cancelled:
-                journal.info("Cancelling {job} by {signal}", job=key, signal=signal)
-                own[key].cancel(signal)
+        for member in beat.stop:
+            if not own[member].report.stopped:
+                job = own[member].job.key
+                journal.warn("{job} is over, or runs elsewhere now; stopping it here", job=job)
+                own[member].stop()
+        for member, signal in beat.cancels.items():
+            if signal != own[member].report.cancelled:
+                job = own[member].job.key
+                journal.info("Cancelling {job} by {signal}", job=job, signal=signal)
+                own[member].cancel(signal)
         # A node that drains since drops the job. Its own next heartbeats queue it again, or another
         # node's once this one has left.
         if beat.taken is not None and not self.draining:

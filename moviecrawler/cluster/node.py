@@ -21,6 +21,7 @@ from moviecrawler.cluster.jobs import check_job
 from moviecrawler.cluster.options import NodeOptions, chosen
 from moviecrawler.cluster.process import reactor
 from moviecrawler.cluster.state import ClusterState
+from moviecrawler.cluster.uploads import guard
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
@@ -76,6 +77,7 @@ def application(config: Config) -> Any:
         os.environ.pop(name, None)
     reactor.suggestThreadPoolSize(_THREADS)
     app = scrapyd_application(config)
+    guard(app, config.node)
     access = (
         "requests with a password" if options.password else "this machine only, without a password"
     )

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from twisted.python.failure import Failure
 
+    from moviecrawler.cluster.figures import Totals
     from moviecrawler.cluster.jobs import Outcome, RunEnd
     from moviecrawler.cluster.options import NodeOptions
-    from moviecrawler.cluster.state import Egg, JobStatus
+    from moviecrawler.cluster.state import JobStatus
 
 journal = Logger()
 
@@ -68,11 +69,10 @@ class SpiderProcess(ProcessProtocol):
     transport: Any
     """Twisted's type for it lacks `writeToChild`."""
 
-    def __init__(self, leased: JobStatus) -> None:
+    def __init__(self, leased: JobStatus, totals: Totals) -> None:
         self.leased = leased
         self.job = leased.job
-        self.egg: Egg | None = None
-        """The version that the process runs; None when there is none to run."""
+        self._totals = totals
         self.pid: int | None = None
         """The process' id; None before the start and after the end."""
         self.report = Report()
@@ -138,6 +138,8 @@ class SpiderProcess(ProcessProtocol):
             self._line = rest[:_MAX_FIGURES_BYTES]
             for line in lines:
                 self.report.update(line)
+            # Here, and not when somebody asks: a job that has ended would be counted twice.
+            self._totals.update(self, self.job.spider, self.report.stats)
             return
         text = redacted(data.decode(errors="backslashreplace"))
         journal.info("{job}: {text}", job=self.job.key, text=text.rstrip())

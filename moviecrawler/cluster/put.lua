@@ -5,6 +5,10 @@
 local key = ARGV[1]
 local record = read(key)
 if record and record.state ~= 'finished' then
+    if record.state == 'pending' then
+        -- Redis may have lost the queue.
+        redis.call('ZADD', PENDING, -(record.job.priority or 0), record.queue_member)
+    end
     return cjson.encode(record.job)
 end
 if redis.call('ZCARD', PENDING) >= MAX_PENDING then
@@ -16,11 +20,8 @@ write(key, {
     state = 'pending',
     job = cjson.decode(ARGV[2]),
     queue_member = queue_member,
-    score = tonumber(ARGV[3]),
     starts = 0,
-    deaths = 0,
 })
 redis.call('ZADD', PENDING, ARGV[3], queue_member)
-count('scheduled')
 changed()
 return nil

@@ -4,7 +4,8 @@ It needs nothing of this project, as that comes from the egg. The node writes a 
 standard input: `egg` (path) and, for a crawl, `settings`, `arguments` and `hang_seconds`. While a
 crawl runs, the end of standard input means that the node is gone, and the process ends. Lines of
 JSON on descriptor 3 report the crawl to the node: `{"stats": {...}, "summary": [...]}` from the
-spider at any time, and at the end `{"reason": ..., "stats": {...}}` from here. `list` writes the
+spider at any time, and from here `{"closing": ..., "cause": ..., "stats": {...}}` when the spider
+has closed, and the same with `reason` in place of `closing` when all is over. `list` writes the
 spiders' names to standard output, as JSON.
 
 When the event loop hangs for `hang_seconds`, a thread of `faulthandler` writes a traceback to
@@ -68,13 +69,19 @@ def _watch(hang_seconds: float) -> None:
     later.callLater(hang_seconds / _BEATS, _watch, hang_seconds)
 
 
-def _report(sender: Any) -> None:
+def _report(sender: Any, name: str, reason: str) -> None:
     stats = sender.stats.get_stats()
     counts = {name: value for name, value in stats.items() if isinstance(value, int | float)}
-    os.write(
-        _FIGURES,
-        json.dumps({"reason": str(stats.get("finish_reason")), "stats": counts}).encode() + b"\n",
-    )
+    line = {name: reason, "cause": str(stats.get("crawl/cause", "")), "stats": counts}
+    os.write(_FIGURES, json.dumps(line).encode() + b"\n")
+
+
+def _report_closing(sender: Any, reason: str) -> None:
+    _report(sender, "closing", reason)
+
+
+def _report_end(sender: Any) -> None:
+    _report(sender, "reason", str(sender.stats.get_value("finish_reason")))
 
 
 def _crawl(task: Any, spider: str) -> None:
@@ -95,7 +102,11 @@ def _crawl(task: Any, spider: str) -> None:
             from moviecrawler.scrapy_internals import measure_own_memory  # noqa: PLC0415
 
             measure_own_memory()
-    dispatcher.connect(_report, signal=signals.engine_stopped, sender=dispatcher.Any, weak=False)
+    for report, when in (
+        (_report_closing, signals.spider_closed),
+        (_report_end, signals.engine_stopped),
+    ):
+        dispatcher.connect(report, signal=when, sender=dispatcher.Any, weak=False)
     _expect_beat_within(task["hang_seconds"] * _STARTUP_FACTOR)
     watch = lambda: _watch(task["hang_seconds"])  # noqa: E731 - the signal passes no argument
     dispatcher.connect(watch, signal=signals.engine_started, sender=dispatcher.Any, weak=False)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from prometheus_client.core import GaugeMetricFamily
 from scrapyd.webservice import param
 
 from moviecrawler.basics.clock import utc_now
-from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.basics.errors import AwayError, ConfigurationError
 from moviecrawler.catalogue.store import boost_named
 from moviecrawler.cluster.webservice import ClusterService
+from moviecrawler.cluster.webservice import Metrics as ClusterMetrics
 from moviecrawler.frontier.progress import figures_of
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prometheus_client.metrics_core import Metric
     from twisted.web.server import Request
 
 _MAX_BOOSTED = 1000
@@ -28,6 +33,23 @@ class Progress(ClusterService):
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
         runs = self.root.sources.frontier().runs
         return {"runs": [figures_of(run) for run in runs if run.is_current]}
+
+
+class Metrics(ClusterMetrics):
+    """`metrics`: the figures of the cluster, of this node's spiders, and of the runs."""
+
+    def of_runs(self) -> Iterable[Metric]:
+        """Yield how far each run is that has something open: it may stand still for days."""
+        try:
+            runs = self.root.sources.frontier().runs
+        except (AwayError, ConfigurationError):
+            return
+        text = "Requests that have ended, of a run with open ones."
+        family = GaugeMetricFamily("moviecrawler_run_ended", text, labels=["site", "run"])
+        for run in runs:
+            if run.account.open:
+                family.add_metric([run.site, run.run], run.account.ended)
+        yield family
 
 
 class Boost(ClusterService):

@@ -6,39 +6,33 @@ Each call is one short round trip and blocks: call it in a thread, not in the ev
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+import redis
 
+from moviecrawler.basics.clock import TOLERANCE
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.files import read_package_file
 from moviecrawler.cluster import keys
-from moviecrawler.cluster.jobs import Job, Outcome
-from moviecrawler.frontier.redis_client import connect_blocking
+from moviecrawler.cluster.jobs import RESULTS, Job, Outcome, Result, RunEnd
+from moviecrawler.frontier.redis_client import connect_blocking, eviction_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moviecrawler.cluster.jobs import RunEnd
     from moviecrawler.cluster.options import NodeOptions
 
 _ANSWER_SECONDS = 3.0
 """Seconds to connect, and seconds to get an answer."""
 _SCRIPTS = ("put", "beat", "record_end", "cancel")
 
-EVENTS = (
-    "scheduled",
-    "started",
-    "finished",
-    "cancelled",
-    "died",
-    "recycled",
-    "handed_back",
-    "gave_up",
-)
-"""Counters of jobs, which the scripts increment."""
+_TOLERANCE_MS = TOLERANCE / timedelta(milliseconds=1)
 NODE_LOST = "node_lost"
 """Counter of nodes whose heartbeats stopped before they left, which the scripts increment."""
 
@@ -57,6 +51,9 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since 1970."""
     draining: bool
     """Whether the node takes no more jobs, as it is about to end."""
+    unfit: dict[str, str] = {}
+    """Why jobs would fail on the node now, such as that its disk is full: a sentence for each check
+    that failed (see `CHECKS`). It takes none then."""
     processes: dict[str, tuple[int, str | None]]
     """The process' id and its version, by the job's key."""
     memory: int
@@ -65,6 +62,11 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the node's spiders."""
     heard_seconds_ago: float = 0.0
     """Seconds since the last heartbeat, set when the node is read."""
+
+    @property
+    def takes_jobs(self) -> bool:
+        """Whether the node takes a job when it has a free slot."""
+        return not self.draining and not self.unfit
 
 
 _info = msgspec.json.Decoder(NodeInfo).decode
@@ -86,15 +88,41 @@ class Egg(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.project}/{self.version}"
 
 
-class JobStatus(msgspec.Struct, kw_only=True):
+class Start(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A start of a job: where and when it ran, and how that ended. Times are of Redis' clock."""
+
+    number: int
+    """1 for the job's first start."""
+    node_id: str
+    started_at: float
+    """Seconds since 1970."""
+    ended_at: float | None = None
+    """Seconds since 1970; None while it runs."""
+    how: RunEnd | None = None
+    """How its process ended; None while it runs."""
+    reason: str = ""
+
+    @property
+    def node(self) -> str:
+        """The node's name."""
+        return name_of(self.node_id)
+
+
+class JobStatus(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A job that is pending, running or finished. The scripts write it, with some more fields."""
 
     job: Job
     state: Literal["pending", "running", "finished"]
     queue_member: str = ""
-    """The job's member in the ZSET of pending jobs."""
+    """The job's member in the ZSET of pending jobs. A job that is queued anew under the id of one
+    that is over has another one."""
     starts: int = 0
     """How often the job was started."""
+    history: list[Start] = []
+    """Its first start, and the latest ones."""
+    version: str | None = None
+    """The version that the job runs at each start: the requested one, or the latest one at its
+    first start. None before that."""
     node_id: str = ""
     """The node that runs the job, or ran it last."""
     started_at: float | None = None
@@ -103,8 +131,6 @@ class JobStatus(msgspec.Struct, kw_only=True):
     pid: int | None = None
     """The id of the process; None when it does not run, or when its node has not reported it
     yet."""
-    running_version: str | None = None
-    """The version that the process runs; None when `pid` is."""
     outcome: Outcome | None = None
     """How a finished job ended."""
 
@@ -114,15 +140,23 @@ class JobStatus(msgspec.Struct, kw_only=True):
         return int(self.queue_member[:16]) / 1e6
 
     @property
-    def node(self) -> str:
-        """The node's name."""
-        return self.node_id.rpartition(":")[0] or self.node_id
+    def first_started_at(self) -> float | None:
+        """When the job was first started: seconds since 1970; None when it never was."""
+        return self.history[0].started_at if self.history else self.started_at
 
     @property
-    def version(self) -> str | None:
-        """The version that ran, or when that is unknown, the version that was requested."""
-        ran = self.outcome.version if self.outcome else self.running_version
-        return ran or self.job.version
+    def node(self) -> str:
+        """The node's name."""
+        return name_of(self.node_id)
+
+
+def name_of(node_id: str) -> str:
+    """Return the name of a node, which its id begins with.
+
+    >>> name_of("node1:0a1b2c3d")
+    'node1'
+    """
+    return node_id.rpartition(":")[0] or node_id
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,21 +192,33 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """The answer to a heartbeat.
+    """The answer to a heartbeat. A job is named by its `queue_member`.
 
-    Keys and ids come as names with a value, as Lua's JSON does not tell an empty list.
+    Sets are encoded as `{name: true}`: Lua's JSON does not tell an empty list from an empty object.
     """
 
     stop: dict[str, bool]
-    """Keys of jobs to stop, as they are over, or another node runs them now."""
+    """Jobs to stop, as they are over, or another node runs them now."""
     cancels: dict[str, str]
-    """The signals for jobs to cancel, by the jobs' keys."""
+    """The signals for jobs to cancel."""
     dead: dict[str, bool]
     """Nodes whose lease has ended."""
     next_end: float
     """Seconds until the next lease ends."""
+    clock_ahead: float
+    """Seconds by which the node's clock is ahead of that of Redis."""
     taken: JobStatus | None = None
     """The job that the node takes."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Counters:
+    """What is counted in Redis."""
+
+    jobs: Counter[tuple[str, Result]] = field(default_factory=Counter)
+    """How many jobs have ended, by spider and result."""
+    nodes_lost: int = 0
+    """Nodes whose heartbeats stopped before they left."""
 
 
 class ClusterState:
@@ -223,21 +269,21 @@ class ClusterState:
             return self._snapshot
 
     def _read(self) -> Snapshot:
+        # Not as a transaction, which a full Redis refuses. A change in between is read the next
+        # time, as CHANGED comes first.
         pipe = (
-            self.client.pipeline()
+            self.client.pipeline(transaction=False)
             .get(keys.CHANGED)
             .hvals(keys.JOBS)
             .hvals(keys.NODE_INFOS)
             .hvals(keys.EGGS)
         )
         changed, jobs, infos, eggs = pipe.execute()
-        processes = {
-            key: process for info in infos for key, process in _info(info).processes.items()
-        }
+        pids = {key: pid for info in infos for key, (pid, _) in _info(info).processes.items()}
         found: dict[str, list[JobStatus]] = {"pending": [], "running": [], "finished": []}
         for status in map(msgspec.json.Decoder(JobStatus).decode, jobs):
             if status.state == "running":
-                status.pid, status.running_version = processes.get(status.job.key, (None, None))
+                status.pid = pids.get(status.job.key)
             found[status.state].append(status)
         return Snapshot(
             changed=changed,
@@ -271,19 +317,21 @@ class ClusterState:
         answer = self._run("cancel", f"{project}/{job}", signal)
         return answer and str(answer, "ascii")
 
-    def counters(self) -> Counter[str]:
-        """Return how often each event has happened."""
-        return Counter(
-            {
-                name.decode(): int(count)
-                for name, count in self.client.hgetall(keys.COUNTERS).items()
-            }
-        )
+    def counters(self) -> Counters:
+        """Return how many jobs of each spider have ended how, and how many nodes were lost."""
+        counters = Counters()
+        for name, count in self.client.hgetall(keys.COUNTERS).items():
+            result, _, spider = name.decode().partition("/")
+            if result in RESULTS:
+                counters.jobs[spider, result] = int(count)
+            elif result == NODE_LOST:
+                counters.nodes_lost = int(count)
+        return counters
 
     def nodes(self) -> list[NodeInfo]:
         """Return the live nodes, by name."""
         pipe = (
-            self.client.pipeline()
+            self.client.pipeline(transaction=False)
             .hgetall(keys.NODE_INFOS)
             .zrange(keys.NODES, 0, -1, withscores=True)
             .time()
@@ -296,6 +344,7 @@ class ClusterState:
         found = [
             msgspec.structs.replace(_info(info), heard_seconds_ago=heard[node])
             for node, info in infos.items()
+            if node in heard  # else it has just left
         ]
         return sorted(found, key=lambda node: node.id)
 
@@ -310,19 +359,34 @@ class ClusterState:
     ) -> Beat:
         """Renew a node's lease, or add the node, and hand it the next job if it `takes` one.
 
-        `jobs` are the keys of those that it runs.
-
-        `is_news` says whether anything else than figures of memory has changed since the last
-        heartbeat.
+        Args:
+            node: What the node reports of itself.
+            jobs: The jobs that it runs, by their `queue_member`.
+            is_news: Whether anything else than figures of memory has changed since the last
+                heartbeat.
+            takes: Whether it has a free slot. It gets no job while its clock is wrong.
         """
         lease = round(self.options.lease_seconds * 1000)
-        flags = int(is_news), lease, int(takes)
+        clock = round(time.time() * 1000)
+        flags = int(is_news), lease, int(takes), clock, _TOLERANCE_MS
         answer = self._run("beat", node.id, msgspec.json.encode(node), *flags, *jobs)
         return msgspec.json.decode(answer, type=Beat)
 
-    def record_end(self, node: str, job: Job, how: RunEnd, outcome: Outcome) -> bool:
-        """Record how a node's job ended; return False when another node has the job now."""
-        return bool(self._run("record_end", node, job.key, how, msgspec.json.encode(outcome)))
+    def record_end(self, node: str, leased: JobStatus, how: RunEnd, outcome: Outcome) -> bool:
+        """Record how a node's job ended, which it took as `leased`.
+
+        Return False when another node has the job now, or the job was queued anew under its id.
+        """
+        job = msgspec.json.encode(leased)
+        told = msgspec.json.encode(outcome)
+        return bool(self._run("record_end", node, leased.queue_member, how, told, job))
+
+    def eviction_fault(self) -> str:
+        """Return a sentence when Redis throws keys away where it is full; otherwise nothing."""
+        try:
+            return eviction_fault(self.client.info("memory"))
+        except redis.exceptions.ResponseError:
+            return ""  # where we may not ask
 
     def leave(self, node: str) -> None:
         """Remove a node.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
+import redis
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+from scrapyd.webservice import Status as ScrapydStatus
 from scrapyd.webservice import WsResource, param
 from twisted.logger import Logger
 from twisted.web import http
@@ -20,18 +21,20 @@ from twisted.web.resource import Resource
 from moviecrawler.basics.credentials import redacted
 from moviecrawler.basics.errors import AwayError, ConfigurationError, MovieCrawlerError
 from moviecrawler.cluster.eggs import find_egg
-from moviecrawler.cluster.jobs import Job
+from moviecrawler.cluster.fitness import CHECKS
+from moviecrawler.cluster.jobs import RESULTS, Job
 from moviecrawler.cluster.process import log_url
-from moviecrawler.cluster.state import EVENTS, NODE_LOST
-from moviecrawler.cluster.website import local_time, refuse
+from moviecrawler.cluster.uploads import parse_upload
+from moviecrawler.cluster.website import began_at, local_time, refuse
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from prometheus_client.metrics_core import Metric
     from twisted.web.server import Request
 
-    from moviecrawler.cluster.state import JobStatus
+    from moviecrawler.cluster.state import Counters, JobStatus, NodeInfo, Snapshot, Start
 
 journal = Logger()
 
@@ -47,6 +50,7 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
     def render(self, txrequest: Request) -> bytes:
         code: int = self.refused_code
         try:
+            parse_upload(txrequest)
             data: Any = Resource.render(self, txrequest)
             if data is None:  # to OPTIONS
                 return b""
@@ -157,15 +161,47 @@ def _row(status: JobStatus) -> dict[str, Any]:
         "priority": job.priority,
         "run": job.settings.get("FRONTIER_RUN"),
     }
-    if status.started_at is None:
+    url = log_url(job.project, job.spider, job.id) if status.starts else None
+    row["starts"] = [_start_row(start) for start in status.history]
+    if status.state == "pending":
         return row
-    row |= {"start_time": str(local_time(status.started_at)), "node": status.node_id}
-    row |= {"log_url": log_url(job.project, job.spider, job.id), "items_url": None}
+    row |= {"start_time": str(local_time(began_at(status))), "node": status.node_id}
+    row |= {"log_url": url, "items_url": None}
     if ended is None:
         return {**row, "pid": status.pid}
     row |= {"end_time": str(local_time(ended.ended_at)), "seconds": round(ended.seconds, 3)}
-    names = ("reason", "exit_code", "items", "errors", "pages", "bytes", "summary")
+    names = ("result", "reason", "exit_code", "items", "errors", "pages", "bytes", "summary")
     return row | {name: getattr(ended, name) for name in names}
+
+
+def _start_row(start: Start) -> dict[str, Any]:
+    ended = None if start.ended_at is None else str(local_time(start.ended_at))
+    return {
+        "number": start.number,
+        "node": start.node_id,
+        "start_time": str(local_time(start.started_at)),
+        "end_time": ended,
+        "how": start.how,
+        "reason": start.reason,
+    }
+
+
+class Status(ScrapydStatus):  # type: ignore[misc]  # Scrapyd has no types
+    """`status.json`: a job's state, and of one that is over its result and the reason."""
+
+    def render_GET(self, txrequest: Request) -> dict[str, Any]:
+        given: Any = dict(txrequest.args or {})  # Scrapyd's takes its parameters out of it
+        answer: dict[str, Any] = super().render_GET(txrequest)
+        if answer["currstate"] == "finished":
+            job = given[b"job"][0].decode()
+            project = given[b"project"][0].decode() if b"project" in given else None
+            ended = next(
+                status.outcome
+                for status in self.root.node.state.seen.get().finished
+                if status.job.id == job and project in {None, status.job.project}
+            )
+            answer |= {"result": ended.result, "reason": ended.reason}
+        return answer
 
 
 class ListSpiders(ClusterService):
@@ -200,17 +236,19 @@ class DeleteProject(ClusterService):
     """`delproject.json`: delete all versions of a project."""
 
     @param("project")
-    def render_POST(
-        self, txrequest: Request, *, project: str, version: str | None = None
-    ) -> dict[str, Any]:
-        self.root.eggstorage.delete(project, version)
+    def render_POST(self, txrequest: Request, *, project: str) -> dict[str, Any]:
+        self.root.eggstorage.delete(project)
         return {}
 
 
-class DeleteVersion(DeleteProject):
+class DeleteVersion(ClusterService):
     """`delversion.json`: delete one version."""
 
-    render_POST = param("version")(DeleteProject.render_POST)
+    @param("project")
+    @param("version")
+    def render_POST(self, txrequest: Request, *, project: str, version: str) -> dict[str, Any]:
+        self.root.eggstorage.delete(project, version)
+        return {}
 
 
 # --- Ours -----------------------------------------------------------------------------------------
@@ -231,14 +269,13 @@ class Health(ClusterService):
 
 
 class Ready(ClusterService):
-    """`readyz`: this node can reach Redis, and takes jobs."""
+    """`readyz`: this node can use Redis, is fit, and takes jobs."""
 
     def render_GET(self, txrequest: Request) -> dict[str, Any]:
-        launcher = self.root.node.launcher
-        if launcher.draining:
-            raise Error(http.SERVICE_UNAVAILABLE, b"the node is draining")
-        if time.monotonic() - launcher.last_beat_at > self.root.node.options.lease_seconds:
-            raise Error(http.SERVICE_UNAVAILABLE, b"Redis can't be reached")
+        # What follows a colon, such as a path or an address, is not for everybody.
+        reasons = [why.partition(": ")[0] for why in self.root.node.launcher.not_ready]
+        if reasons:
+            raise Error(http.SERVICE_UNAVAILABLE, "; ".join(reasons).encode())
         return {}
 
 
@@ -251,37 +288,71 @@ class Metrics(ClusterService, Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metric families; it is the method of a Prometheus collector."""
+        launcher = self.root.node.launcher
         state = self.root.node.state
-        jobs = self.root.node.state.seen.get()
-        nodes = state.nodes()
-        counters = state.counters()
-        slots = sum(node.slots for node in nodes if not node.draining)
-        yield GaugeMetricFamily(
-            "moviecrawler_jobs_pending", "Jobs that wait for a slot.", len(jobs.pending)
-        )
-        yield GaugeMetricFamily("moviecrawler_jobs_running", "Jobs that run.", len(jobs.running))
-        yield GaugeMetricFamily("moviecrawler_slots", "Slots of the nodes that take jobs.", slots)
-        text = "Nodes that stopped sending heartbeats without having left."
-        yield CounterMetricFamily("moviecrawler_nodes_lost", text, counters[NODE_LOST])
-        events = CounterMetricFamily("moviecrawler_jobs", "Events of jobs.", labels=["event"])
-        for event in sorted(EVENTS):
-            events.add_metric([event], counters[event])
-        yield events
-        for name, text, figures in (
-            ("jobs", "Jobs of a node.", [len(node.processes) for node in nodes]),
-            (
-                "memory_bytes",
-                "Memory of a node without its spiders.",
-                [node.memory for node in nodes],
-            ),
-            (
-                "spiders_memory_bytes",
-                "Memory of a node's spiders.",
-                [node.spiders_memory for node in nodes],
-            ),
-        ):
-            family = GaugeMetricFamily(f"moviecrawler_node_{name}", text, labels=["node"])
-            for node, figure in zip(nodes, figures, strict=True):
-                family.add_metric([node.name], figure)
-            yield family
-        yield from self.root.node.launcher.figures().collect()
+        try:
+            cluster = _Cluster(state.snapshot(), state.nodes(), state.counters())
+        except redis.exceptions.RedisError:
+            cluster = None
+        is_up = cluster is not None and not launcher.outage  # a full one can still be read
+        text = "Whether this node can use Redis."
+        yield GaugeMetricFamily("moviecrawler_redis_up", text, int(is_up))
+        if cluster is not None:
+            yield from _of_cluster(cluster)
+            yield from self.of_runs()
+        yield from _of_nodes([launcher.info()] if cluster is None else cluster.nodes)
+        yield from launcher.totals.collect()
+
+    def of_runs(self) -> Iterable[Metric]:
+        """Yield the figures of the frontier's runs, of which a cluster has none."""
+        return ()
+
+
+class _Cluster(NamedTuple):
+    jobs: Snapshot
+    nodes: list[NodeInfo]
+    counters: Counters
+
+
+def _of_cluster(cluster: _Cluster) -> Iterator[Metric]:
+    """Yield what any node tells of the cluster."""
+    pending = len(cluster.jobs.pending)
+    yield GaugeMetricFamily("moviecrawler_jobs_pending", "Jobs that wait for a slot.", pending)
+    running = len(cluster.jobs.running)
+    yield GaugeMetricFamily("moviecrawler_jobs_running", "Jobs that run.", running)
+    slots = sum(node.slots for node in cluster.nodes if node.takes_jobs)
+    yield GaugeMetricFamily("moviecrawler_slots", "Slots of the nodes that take jobs.", slots)
+    text = "Nodes that stopped sending heartbeats without having left."
+    yield CounterMetricFamily("moviecrawler_nodes_lost", text, cluster.counters.nodes_lost)
+    text = "Jobs that ended, by result, and processes of jobs that died."
+    jobs = CounterMetricFamily("moviecrawler_jobs", text, labels=["spider", "result"])
+    deployed = {spider for egg in cluster.jobs.eggs for spider in egg.spiders}
+    ended = {spider for spider, _ in cluster.counters.jobs}
+    # Those that have not ended yet are there, too: Prometheus sees no growth to a first value.
+    for spider in sorted({*SITES, *deployed, *ended}):
+        for result in RESULTS:
+            jobs.add_metric([spider, result], cluster.counters.jobs[spider, result])
+    yield jobs
+
+
+def _of_nodes(nodes: Sequence[NodeInfo]) -> Iterator[Metric]:
+    """Yield the figures of each node: of this one alone when the others are unknown."""
+    text = "Whether a node can run jobs, by what it has checked."
+    fit = GaugeMetricFamily("moviecrawler_node_fit", text, labels=["node", "check"])
+    for node in nodes:
+        for check in CHECKS:
+            fit.add_metric([node.name, check], int(check not in node.unfit))
+    yield fit
+    for name, text, figures in (
+        ("jobs", "Jobs of a node.", [len(node.processes) for node in nodes]),
+        ("memory_bytes", "Memory of a node without its spiders.", [node.memory for node in nodes]),
+        (
+            "spiders_memory_bytes",
+            "Memory of a node's spiders.",
+            [node.spiders_memory for node in nodes],
+        ),
+    ):
+        family = GaugeMetricFamily(f"moviecrawler_node_{name}", text, labels=["node"])
+        for node, figure in zip(nodes, figures, strict=True):
+            family.add_metric([node.name], figure)
+        yield family

@@ -25,9 +25,10 @@ from twisted.web.server import NOT_DONE_YET
 from twisted.web.static import Data
 
 from moviecrawler.cluster.process import log_url
+from moviecrawler.frontier.redis_client import state_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from scrapyd.config import Config
     from twisted.internet.defer import Deferred
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.options import NodeOptions
-    from moviecrawler.cluster.state import JobStatus, Snapshot
+    from moviecrawler.cluster.state import JobStatus, NodeInfo, Snapshot
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -46,33 +47,38 @@ _HEADERS = {
 """Headers of all answers, also of logs, which contain text from sites and spiders."""
 _PROBES = (b"healthz", b"readyz")
 """Paths that need no password: their answers say only whether the node is healthy."""
+_WITHOUT_REDIS = (b"metrics",)
+"""Paths that answer while Redis is away, too."""
 _DEPLOYING = (b"addversion.json", b"delversion.json", b"delproject.json")
 
 
 class InThread(Resource):
-    """Reads a snapshot of the cluster in a thread, and has a function answer there."""
+    """Reads a snapshot of the cluster in a thread, and has a function answer there.
+
+    A function that does not `need_redis` answers while there is no snapshot, too.
+    """
 
     isLeaf = True
 
-    def __init__(self, node: Node, answer: Callable[[Request], bytes]) -> None:
+    def __init__(
+        self, node: Node, answer: Callable[[Request], bytes], *, needs_redis: bool = True
+    ) -> None:
         super().__init__()
         self._node = node
         self._answer = answer
+        self._needs_redis = needs_redis
 
     def render(self, request: Request) -> int:
         return answer_later(request, deferToThread(self._render, request))
 
     def _render(self, request: Request) -> bytes:
         try:
-            self._node.state.snapshot()
+            if self._needs_redis:
+                self._node.state.snapshot()
             content = self._answer(request)
         except redis.exceptions.RedisError as error:
-            return refuse(
-                request,
-                http.SERVICE_UNAVAILABLE,
-                f"Redis can't be reached: {error}",
-                self._node.name,
-            )
+            code = http.SERVICE_UNAVAILABLE
+            return refuse(request, code, state_error(error), self._node.name)
         # Scrapyd sets it, so that pages of any site could read the answers.
         request.responseHeaders.removeHeader("Access-Control-Allow-Origin")
         return content
@@ -156,15 +162,30 @@ class View:
 
 def _process(status: JobStatus) -> SimpleNamespace:
     """Return a job with the attributes of Scrapyd's processes."""
-    ended = local_time(status.outcome.ended_at) if status.outcome else None
-    times = {"start_time": local_time(status.started_at or 0), "end_time": ended}
+    ended_at = status.outcome.ended_at if status.outcome else None
     return SimpleNamespace(
         project=status.job.project,
         spider=status.job.spider,
         job=status.job.id,
         pid=status.pid,
-        **times,
+        start_time=local_time(began_at(status)),
+        end_time=None if ended_at is None else local_time(ended_at),
+        was_started=bool(status.starts),
     )
+
+
+def began_at(status: JobStatus) -> float:
+    """Return when a job was first started, in seconds since 1970.
+
+    Scrapyd's clients expect a time: for a job that was cancelled before, it is that of its end.
+    """
+    ended_at = status.outcome.ended_at if status.outcome else 0.0
+    return status.first_started_at or ended_at
+
+
+def url_of_node(name: str, nodes: Iterable[NodeInfo]) -> str:
+    """Return the URL at which clients reach a live node; empty when they can't."""
+    return next((node.url.rstrip("/") for node in nodes if node.name == name), "")
 
 
 def local_time(seconds: float) -> datetime:
@@ -205,11 +226,16 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
             return _Refusal(refuse(request, *refused, self.node.name), "application/json")
         child = super().getChildWithDefault(path, request)
         is_service = isinstance(child, WsResource | Jobs) and path not in _PROBES
-        return InThread(self.node, child.render) if is_service else child
+        if not is_service:
+            return child
+        return InThread(self.node, child.render, needs_redis=path not in _WITHOUT_REDIS)
 
-    def get_log_url(self, job: Any) -> str:
-        """Return the path of a job's log; any node serves it or redirects."""
-        return log_url(job.project, job.spider, job.job)
+    def get_log_url(self, job: Any) -> str | None:
+        """Return the path of a job's log; any node serves it or redirects.
+
+        None for a job that was never started.
+        """
+        return log_url(job.project, job.spider, job.job) if job.was_started else None
 
     def _answer_without_log(self, request: Request) -> bytes:
         """Answer for a log that is not in this node's folder.
@@ -222,11 +248,12 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
         code = http.NOT_FOUND
         sentence = "there is no such log"
         if status is not None and status.node not in {"", self.node.name}:
-            url = next((one.url for one in self.node.state.nodes() if one.id == status.node_id), "")
+            # By its name: it has the log after a restart, too.
+            url = url_of_node(status.node, self.node.state.nodes())
             sentence = f"the log is on {status.node}"
             if url:
                 code = http.TEMPORARY_REDIRECT
-                request.setHeader("Location", url.rstrip("/") + path)
+                request.setHeader("Location", url + path)
         request.setResponseCode(code)
         request.setHeader("Content-Type", "text/plain; charset=utf-8")
         return f"{sentence}\n".encode()

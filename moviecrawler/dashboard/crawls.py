@@ -17,7 +17,7 @@ from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.process import log_url, read_end
-from moviecrawler.cluster.state import Snapshot
+from moviecrawler.cluster.website import url_of_node
 from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
 from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.runs import describe_crawl, run_name
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from moviecrawler.cluster.node import Node
-    from moviecrawler.cluster.state import JobStatus
+    from moviecrawler.cluster.state import JobStatus, Snapshot
     from moviecrawler.frontier.contract import FrontierReport, RunReport
 
 _ROWS = 50
@@ -47,7 +47,8 @@ class Crawls(Page):
 
     def _all(self, request: PageRequest) -> dict[str, Any]:
         frontier = request.attempt(self.sources.frontier)
-        jobs = request.attempt(self.node.state.snapshot, otherwise=Snapshot())
+        jobs = request.attempt(self.node.state.snapshot)
+        finished = jobs.finished if jobs else []
         first = (request.page - 1) * _ROWS
         wanted = request.value("schedule")
         return {
@@ -55,15 +56,16 @@ class Crawls(Page):
             "refresh": None if wanted or request.page > 1 else self.here,
             "jobs": jobs,
             "run_of": {
-                status.job.key: self._run_of(status.job, frontier) for status in jobs.running
+                status.job.key: self._run_of(status.job, frontier)
+                for status in (jobs.running if jobs else ())
             },
-            "waiting": jobs.pending[:_ROWS],
-            "over": jobs.finished[first : first + _ROWS],
+            "waiting": jobs.pending[:_ROWS] if jobs else [],
+            "over": finished[first : first + _ROWS],
             "page": request.page,
-            "has_more": first + _ROWS < len(jobs.finished) and request.page < MOST_PAGES,
-            "runs": (frontier.runs if frontier else [])[:_ROWS],
-            "form": _form(jobs.find(*wanted.partition("/")[::2])) if wanted else None,
-            "spiders": _spiders(jobs) if wanted else [],
+            "has_more": first + _ROWS < len(finished) and request.page < MOST_PAGES,
+            "runs": frontier.runs[:_ROWS] if frontier else None,
+            "form": _form(jobs.find(*wanted.partition("/")[::2])) if wanted and jobs else None,
+            "spiders": _spiders(jobs) if jobs else [],
             "now": time.time(),
         }
 
@@ -76,6 +78,8 @@ class Crawls(Page):
                 "there is no such job; of the jobs that are over only the latest are kept", 404
             )
         log, why = _log_tail(self.node, status)
+        nodes = request.attempt(self.node.state.nodes) or []
+        log_path = log_url(status.job.project, status.job.spider, status.job.id)
         path = _path_of(status.job)
         return {
             "template": "job.html",
@@ -85,7 +89,13 @@ class Crawls(Page):
             "status": status,
             "log": log,
             "no_log": why,
-            "log_url": log_url(status.job.project, status.job.spider, status.job.id),
+            "log_path": log_path,
+            # Each node has the log of what it ran; the others may keep theirs elsewhere.
+            "log_urls": {
+                start.node: url_of_node(start.node, nodes) + log_path
+                for start in status.history
+                if start.node != self.node.name and url_of_node(start.node, nodes)
+            },
             "run": self._run_of(status.job, request.attempt(self.sources.frontier)),
         }
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from moviecrawler.cluster.state import Snapshot
 from moviecrawler.dashboard.charts import spark
 from moviecrawler.dashboard.pages import Page, PageRequest
 from moviecrawler.dashboard.rendering import counted, is_failure, when
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from moviecrawler.catalogue.figures import SiteFigures
-    from moviecrawler.cluster.state import JobStatus
+    from moviecrawler.cluster.state import JobStatus, NodeInfo, Snapshot
     from moviecrawler.dashboard.sources import Counts
     from moviecrawler.frontier.contract import FrontierReport, RunReport, SiteState
     from moviecrawler.sites import Site
@@ -36,14 +35,11 @@ class Overview(Page):
     def show(self, request: PageRequest) -> dict[str, Any]:
         counts = request.attempt(self.sources.counts)
         frontier = request.attempt(self.sources.frontier)
-        jobs = request.attempt(self.node.state.snapshot, otherwise=Snapshot())
-        nodes = request.attempt(self.node.state.nodes)
+        jobs = request.attempt(self.node.state.snapshot)
+        # What did not answer is not asked again.
+        nodes = None if jobs is None else request.attempt(self.node.state.nodes)
         cards = [card_of(site, counts, frontier) for site in SITES]
-        failed = failed_jobs(jobs.finished, time.time())
-        slots = None if nodes is None else sum(node.slots for node in nodes if not node.draining)
-        found = concerns(
-            cards, troubles=request.troubles, failed=failed, pending=len(jobs.pending), slots=slots
-        )
+        found = concerns(cards, troubles=request.troubles, jobs=jobs, nodes=nodes, now=time.time())
         late = _LATE_SHARE * self.node.options.lease_seconds
         return {
             "refresh": self.here,
@@ -51,11 +47,18 @@ class Overview(Page):
             "cards": cards,
             "counts": counts,
             "jobs": jobs,
-            "nodes": nodes or [],
-            "state_of": lambda node: (
-                "draining" if node.draining else "late" if node.heard_seconds_ago > late else "up"
-            ),
+            "nodes": nodes,
+            "state_of": lambda node: state_of(node, late),
         }
+
+
+def state_of(node: NodeInfo, late_seconds: float) -> Literal["draining", "unfit", "late", "up"]:
+    """Return a node's state; it is late when its last heartbeat is older than `late_seconds`."""
+    if node.draining:
+        return "draining"
+    if node.unfit:
+        return "unfit"
+    return "late" if node.heard_seconds_ago > late_seconds else "up"
 
 
 # --- A site's figures -----------------------------------------------------------------------------
@@ -117,7 +120,8 @@ def failed_jobs(finished: Sequence[JobStatus], now: float) -> list[JobStatus]:
     latest: dict[tuple[str, str, str], JobStatus] = {}
     for status in finished:
         job = status.job
-        latest.setdefault((job.project, job.spider, str(sorted(job.arguments.items()))), status)
+        given = f"{sorted(job.arguments.items())} {sorted(job.settings.items())}"
+        latest.setdefault((job.project, job.spider, given), status)
     return [
         status
         for status in latest.values()
@@ -131,19 +135,22 @@ def concerns(
     cards: Sequence[Card],
     *,
     troubles: Sequence[str],
-    failed: Sequence[JobStatus],
-    pending: int,
-    slots: int | None,
+    jobs: Snapshot | None,
+    nodes: Sequence[NodeInfo] | None,
+    now: float,
 ) -> Iterator[Concern]:
     """Yield the concerns.
 
-    `troubles` are sentences on stores that can't be reached. `slots` counts those of nodes that
-    take jobs; None when it is unknown.
+    `troubles` are sentences on stores that can't be reached. None is unknown.
     """
     for trouble in troubles:
         yield Concern(trouble, "See that it runs, and that every node can reach it.", "/#nodes")
-    if slots == 0:
+    if nodes is not None and not any(node.takes_jobs for node in nodes):
         yield Concern("No node is up and takes jobs.", "Start a node, or see its log.", "/#nodes")
+    for node in nodes or ():
+        for fault in node.unfit.values():
+            what = f"{node.name} takes no jobs: {fault}."
+            yield Concern(what, "It takes jobs again as soon as that is mended.", "/#nodes")
     for card in cards:
         site = SITES[card.site].name
         if card.stopped is not None and not card.trying:
@@ -162,13 +169,21 @@ def concerns(
                 what, "See why with scrapy deadletters, and queue or drop them.", "/crawls#runs"
             )
         idle = sum(run.account.open for run in card.runs if run.state == "no worker")
-        if idle and not pending:
+        if idle and jobs is not None and not _is_coming(card.site, jobs):
             what = f"{site} has {counted(idle, 'request')} to go, and no worker."
-            yield Concern(what, "Schedule a job of its spider.", "/crawls#runs")
-    if failed:
+            todo = (
+                "Schedule a job with the arguments of its run, or drop that: scrapy progress drop."
+            )
+            yield Concern(what, todo, "/crawls#runs")
+    if failed := failed_jobs(jobs.finished if jobs else (), now):
         names = ", ".join(sorted({status.job.spider for status in failed}))
         what = (
             f"{counted(len(failed), 'job has', 'jobs have')} not done all that was asked for "
             f"({names})."
         )
         yield Concern(what, "See its result and its log, and run it again.", "/crawls#over")
+
+
+def _is_coming(site: Site, jobs: Snapshot) -> bool:
+    """Return whether a job may soon work on a site's runs: it waits, or is just starting."""
+    return bool(jobs.pending) or any(status.job.spider == site for status in jobs.running)

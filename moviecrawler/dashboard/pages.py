@@ -24,7 +24,7 @@ from twisted.web.static import File
 from moviecrawler.basics.errors import AwayError, ConfigurationError, MovieCrawlerError
 from moviecrawler.cluster.website import answer_later
 from moviecrawler.dashboard.rendering import render
-from moviecrawler.frontier.redis_client import describe_error
+from moviecrawler.frontier.redis_client import state_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -128,7 +128,7 @@ class PageRequest:
         try:
             return function(*arguments)
         except redis.exceptions.RedisError as error:
-            trouble = f"Redis can't be asked: {describe_error(error)}"
+            trouble = state_error(error)
         except (AwayError, ConfigurationError) as error:
             trouble = str(error)
         trouble = trouble[:1].upper() + trouble[1:]
@@ -185,7 +185,10 @@ class Page(Resource):
                 )
             code = http.NOT_ALLOWED
             sentence = "this takes GET, HEAD and POST"
-        except (AwayError, redis.exceptions.RedisError) as error:
+        except redis.exceptions.RedisError as error:
+            code = http.SERVICE_UNAVAILABLE
+            sentence = state_error(error)
+        except AwayError as error:
             code = http.SERVICE_UNAVAILABLE
             sentence = f"a store can't be asked now: {error}"
         except MovieCrawlerError as error:

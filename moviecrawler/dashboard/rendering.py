@@ -16,7 +16,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.filters import do_filesizeformat
 
 from moviecrawler.basics.clock import utc_text
-from moviecrawler.frontier.account import DONE, UNFINISHED
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
 
 if TYPE_CHECKING:
@@ -108,8 +107,8 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 
 def is_failure(outcome: Outcome) -> bool:
-    """Return whether a job failed; a cancelled job did not."""
-    return outcome.exit_code not in {DONE, UNFINISHED} and outcome.reason != "cancelled"
+    """Return whether a job failed; one that was cancelled, or is unfinished in order, did not."""
+    return outcome.result in {"failed", "usage", "gave_up"}
 
 
 def safe_url(url: str) -> str | None:

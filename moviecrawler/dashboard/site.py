@@ -33,6 +33,8 @@ class Root(ClusterRoot):
         for path, page in pages.items():
             self.putChild(path[1:].encode(), page)
         self.putChild(b"static", Static(str(STATIC)))
+        # Scrapyd's own pages name no icon, so that browsers look for this one.
+        self.putChild(b"favicon.ico", Static(str(STATIC.joinpath("icon.svg"))))
 
 
 class PageService(Service):

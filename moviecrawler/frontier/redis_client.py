@@ -20,6 +20,8 @@ from moviecrawler.basics.clock import check_clock
 from moviecrawler.basics.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.settings import BaseSettings
 
 _OPTIONS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0, "driver_info": None}
@@ -90,12 +92,21 @@ async def check_eviction(client: Any) -> None:
         info = await client.info("memory")
     except redis.exceptions.ResponseError:
         return  # where we may not ask
+    if fault := eviction_fault(info):
+        raise ConfigurationError(fault)
+
+
+def eviction_fault(info: Mapping[str, Any]) -> str:
+    """Return a sentence when Redis throws keys away where it is full; otherwise nothing.
+
+    `info` is its answer to INFO memory.
+    """
     policy = info.get("maxmemory_policy", "noeviction")
-    if info.get("maxmemory") and policy != "noeviction":
-        raise ConfigurationError(
-            f"Redis throws keys away when it is full ({policy}); "
-            "set its maxmemory-policy to noeviction"
-        )
+    if not info.get("maxmemory") or policy == "noeviction":
+        return ""
+    return (
+        f"Redis throws keys away when it is full ({policy}); set its maxmemory-policy to noeviction"
+    )
 
 
 def describe_error(error: Exception, otherwise: str = "") -> str:
@@ -105,4 +116,16 @@ def describe_error(error: Exception, otherwise: str = "") -> str:
     """
     if isinstance(error, redis.exceptions.MovedError | redis.exceptions.ClusterCrossSlotError):
         return "Redis Cluster is not supported; set REDIS_URL to a single Redis or Valkey"
+    if isinstance(error, redis.exceptions.OutOfMemoryError) or "OOM command" in str(error):
+        return "Redis is full: it has reached its maxmemory; give it more"
+    if isinstance(error, redis.exceptions.AuthenticationError):
+        return (
+            "Redis refuses the password in REDIS_URL, or the lack of one; it may have been changed"
+        )
     return f"{error}".rstrip(".") + otherwise
+
+
+def state_error(error: Exception) -> str:
+    """Return a sentence that names Redis, and says why it can't do what it was asked."""
+    reason = describe_error(error)
+    return reason if reason.startswith("Redis ") else f"Redis can't be reached: {reason}"

@@ -134,7 +134,7 @@ def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
 
 
 @pytest.mark.long  # a short one: a node that ends gives its jobs to others
-def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
+def test_new_version_is_for_new_jobs_and_a_job_keeps_its_own_on_another_node(
     nodes: list[Node], replica: ReplicaProcess, data: Path
 ) -> None:
     titles = COLLECTION.imdb_ids[40:56]
@@ -152,7 +152,9 @@ def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
     first.stop()
     change(replica, latency=0)
     [done] = other.wait_for_end(job)
-    assert done["reason"] == "finished"
+    assert (done["reason"], done["version"]) == ("finished", "v1")
+    assert [start["how"] for start in done["starts"]] == ["handed_back", "finished"]
+    assert done["items"] >= len(titles), "those of both starts"
     second = next(node for node in nodes if node.name == name_of(done))
     assert second is not first
     assert times(data, titles) == dict.fromkeys(titles, 1)
@@ -160,8 +162,10 @@ def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
         (node.folder / "logs" / "moviecrawler" / "imdb" / f"{job}.log").read_text()
         for node in (first, second)
     ]
-    assert ["'REDIRECT_MAX_TIMES': 7" in log for log in logs] == [False, True]
+    assert ["'REDIRECT_MAX_TIMES': 7" in log for log in logs] == [False, False]
     assert "'finish_reason': 'shutdown'" in logs[0]
+    [newer_job] = other.wait_for_end(other.schedule("imdb", "moviecrawler", ids=titles[0]))
+    assert newer_job["version"] == "v2"
 
 
 def test_job_with_the_arguments_of_a_cancelled_one_goes_on_with_its_run(

@@ -3,12 +3,14 @@
 They are checked before they are one, the same on all nodes, and intact when they are used.
 """
 
+import errno
 import io
 import re
 import shutil
 import zipfile
 from pathlib import Path
 from socket import gethostname
+from unittest.mock import Mock
 
 import pytest
 import redis
@@ -70,8 +72,8 @@ def test_latest_deploy_is_the_latest_version_on_all_nodes(
     store.put(first, "toy", "1763730000")
     store.put(toy_egg("2", more=OTHER), "toy", "v1.2.0")
     assert [one.version for one in known(other)] == ["1763730000", "v1.2.0"]
-    assert named_in(other.fetch("toy", None)[1]) == ["other"]
-    assert "quick" in named_in(other.fetch("toy", "1763730000")[1])
+    assert named_in(other.fetch("a", "toy", None)) == ["other"]
+    assert "quick" in named_in(other.fetch("b", "toy", "1763730000"))
     store.put(first, "toy", "1763730000")
     assert find_egg(known(other), "toy").version == "1763730000"
     for project, version, expected in (
@@ -81,7 +83,7 @@ def test_latest_deploy_is_the_latest_version_on_all_nodes(
         with pytest.raises(ConfigurationError, match=expected):
             other.delete(project, version)
     other.delete("toy", "1763730000")
-    assert store.fetch("toy", None)[0].version == "v1.2.0"
+    assert named_in(store.fetch("a", "toy", None)) == ["other"]
     other.delete("toy")
     assert known(store) == store._client.keys("*egg*") == []
 
@@ -109,7 +111,7 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"no egg", "can't be unpacked: File is not a zip file"),
+        (b"no egg", "egg is not a ZIP file (if using curl, use egg=@path not egg=path)"),
         (zipped(b"x = 1\n" * 1000, b"\xff" * 9), "can't be unpacked: Error -3 while decompressing"),
         (
             zipped(b"x = 1\n" * 1000, b"\xff" * 9, zipfile.ZIP_BZIP2),
@@ -161,16 +163,16 @@ def test_copy_that_is_gone_is_fetched_again_and_an_egg_writes_nowhere_but_into_i
     assert [path.name for path in tmp_path.iterdir()] == ["eggs"]
     assert not Path("/absolute-of-an-egg").exists()
     for _ in range(2):
-        path = store.fetch("toy", "1")[1]
+        path = store.fetch("a", "toy", "1")
         assert (path / "toy" / "spiders.py").stat().st_size > 0
         assert path.parent.stat().st_mode & 0o077 == 0
         shutil.rmtree(path)
     redis_client.hset(keys.EGG_FILES, "toy/1", toy_egg())  # which others have written there
     with pytest.raises(ConfigurationError, match="damaged; deploy it again"):
-        store.fetch("toy", "1")
+        store.fetch("a", "toy", "1")
     redis_client.delete(keys.EGG_FILES)
     with pytest.raises(ConfigurationError, match="gone"):
-        store.fetch("toy", "1")
+        store.fetch("a", "toy", "1")
 
 
 @pytest.mark.usefixtures("_listed_by_text")
@@ -184,8 +186,21 @@ def test_versions_have_a_bound_and_so_has_what_a_node_keeps_on_its_disk(
     hashes: list[str] = []
     for version in ("1", "2", "3", "4"):
         store.put(toy_egg(version), "toy", version)
-        hashes.append(other.fetch("toy", version, hashes[1:2])[0].sha256)
+        hashes.append(other.fetch(version, "toy", version).stem)
+        if version != "2":
+            other.release(version)
     assert [one.version for one in known(store)] == ["3", "4"]
     # The second one is gone, and a spider still runs from it.
     assert {path.stem for path in (tmp_path / "other").glob("*.egg")} == {*hashes[1:]}
     assert not left.exists()
+
+
+@pytest.mark.usefixtures("_listed_by_text")
+def test_copy_that_a_node_can_not_make_is_a_fault_of_the_node(
+    store: RedisEggStorage, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put(toy_egg("1"), "toy", "1")
+    full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    monkeypatch.setattr("moviecrawler.cluster.eggs.ZipFile.extractall", full)
+    with pytest.raises(OSError, match="No space left"):
+        storage(tmp_path / "other", redis_url).fetch("a", "toy", "1")

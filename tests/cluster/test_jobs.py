@@ -1,7 +1,8 @@
 """What may stand in a job, and what its end means."""
 
+import errno
+import os
 import re
-import time
 from typing import Any
 from unittest.mock import Mock, call
 
@@ -14,7 +15,8 @@ from moviecrawler import settings
 from moviecrawler.basics.credentials import holds_secret, redacted
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster import process
-from moviecrawler.cluster.jobs import JOB_SETTINGS, Job, Outcome, Report, check_job
+from moviecrawler.cluster.figures import Totals
+from moviecrawler.cluster.jobs import JOB_SETTINGS, Job, Outcome, Report, RunEnd, check_job
 from moviecrawler.cluster.launcher import _DRAIN_SECONDS
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import JobStatus
@@ -137,7 +139,7 @@ def test_spider_that_ignores_the_end_of_its_node_is_killed_before_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(process, "reactor", clock := Clock())
-    spider = process.SpiderProcess(JobStatus(job=job(), state="running"))
+    spider = process.SpiderProcess(JobStatus(job=job(), state="running"), Totals())
     monkeypatch.setattr(spider, "send", sent := Mock())
     spider.stop()
     clock.advance(24)
@@ -148,16 +150,88 @@ def test_spider_that_ignores_the_end_of_its_node_is_killed_before_that(
 
 @pytest.mark.promise("No secret is in a log, a queue or a command line.")
 def test_what_a_spider_writes_to_standard_error_is_kept_without_secrets() -> None:
-    spider = process.SpiderProcess(JobStatus(job=job(), state="running"))
+    spider = process.SpiderProcess(JobStatus(job=job(), state="running"), Totals())
     spider.childDataReceived(2, b"no connection to postgresql://u:hunter2@h/d")
     assert ("@h/d" in spider.report.errors, "hunter2" in spider.report.errors) == (True, False)
 
 
-def test_a_node_that_drains_is_not_ready() -> None:
-    launcher = Mock(draining=True, last_beat_at=time.monotonic())
-    node = Mock(launcher=launcher, options=NodeOptions(redis_url=""))
-    with pytest.raises(Error, match="draining"):
-        Ready(Mock(node=node)).render_GET(Mock())
+def test_a_node_that_takes_no_jobs_is_not_ready_and_says_why() -> None:
+    reasons = ["the disk of logs_dir is full: 3 MB are free (/srv)", "Redis throws keys away"]
+    ready = Ready(Mock(node=Mock(launcher=Mock(not_ready=reasons))))
+    with pytest.raises(Error) as refused:
+        ready.render_GET(Mock())
+    expected = b"the disk of logs_dir is full; Redis throws keys away"
+    assert refused.value.message == expected, "no path and no address for strangers"
+
+
+@pytest.mark.parametrize(
+    ("lines", "exit_code", "expected"),
+    [
+        (
+            ['{"closing": "store_unavailable", "cause": "PostgreSQL can\'t be used"}'],
+            1,
+            "store_unavailable: PostgreSQL can't be used",
+        ),
+        (
+            [
+                '{"closing": "budget_spent", "cause": "600 pages were fetched today"}',
+                '{"reason": "budget_spent", "stats": {"x": 1}}',
+            ],
+            3,
+            "budget_spent: 600 pages were fetched today",
+        ),
+        (['{"reason": "finished", "cause": "a pool has no proxy"}'], 0, "finished"),
+        ([], 1, "exit code 1: next: nothing"),
+    ],
+)
+def test_reason_is_the_sentence_of_what_ended_the_crawl(
+    lines: list[str], exit_code: int, expected: str
+) -> None:
+    told = Report(errors="Traceback\nnext: nothing\n", exit_code=exit_code)
+    for line in lines:
+        told.update(line.encode())
+    assert told.classify() == ("finished", expected)
+
+
+@pytest.mark.parametrize(
+    ("reason", "told", "is_nodes"),
+    [
+        (None, {"errors": f"x\nOSError: [Errno {errno.ENOSPC}] {os.strerror(errno.ENOSPC)}"}, True),
+        (None, {"errors": f"x\nOSError: [Errno {errno.EROFS}] Read-only: '/logs/x'"}, True),
+        (None, {"errors": f"ConnectionRefusedError: [Errno {errno.ECONNREFUSED}] x"}, False),
+        (None, {"errors": "NameError: x"}, False),
+        ("clock_wrong", {"cause": "the clock is 1,440 minutes ahead"}, True),
+        ("store_unavailable", {"cause": "sqlite can't be used: database or disk is full"}, True),
+        ("store_unavailable", {"cause": "PostgreSQL can't be used"}, False),
+        (
+            "store_stuck",
+            {"cause": "database or disk is full", "stats": {"response_received_count": 1.0}},
+            False,
+        ),
+    ],
+)
+def test_job_that_fails_for_a_reason_of_its_node_before_its_first_page_goes_back(
+    reason: str | None, told: dict[str, Any], is_nodes: bool
+) -> None:
+    ended = Report(reason=reason, exit_code=1, **told)
+    assert (ended.classify()[0] == "node_failed") == is_nodes
+
+
+@pytest.mark.parametrize(
+    ("how", "exit_code", "expected"),
+    [
+        ("finished", 0, "ok"),
+        ("finished", 1, "failed"),
+        ("finished", 2, "usage"),
+        ("finished", 3, "unfinished"),
+        ("finished", None, "failed"),
+        ("cancelled", 0, "cancelled"),
+    ],
+)
+def test_result_of_a_job_follows_from_its_exit_code(
+    how: RunEnd, exit_code: int | None, expected: str
+) -> None:
+    assert Report(exit_code=exit_code).outcome(how, "x").result == expected
 
 
 def test_what_a_spider_has_told_last_stands_in_the_outcome_and_nonsense_is_ignored() -> None:
@@ -180,8 +254,8 @@ def test_what_a_spider_has_told_last_stands_in_the_outcome_and_nonsense_is_ignor
         "bytes": 0,
         "summary": ["3 titles asked for", "3 stored"],
     }
-    assert told.outcome("finished", "v1") == Outcome(reason="finished", version="v1", **figures)
-    assert Report(exit_code=1).outcome("x", None) == Outcome(reason="x", exit_code=1)
+    assert told.outcome("finished", "finished") == Outcome(reason="finished", **figures)
+    assert Report(exit_code=1).outcome("finished", "x") == Outcome(reason="x", exit_code=1)
 
 
 @pytest.mark.promise(

@@ -54,8 +54,9 @@ def test_memory_of_a_spider_is_its_own_and_not_the_peak_of_its_node(tmp_path: Pa
         tmp_path, "quick", f'exec {sys.executable} -c "{once_large}" "$@"', 60, **limits
     ) as process:
         assert process.wait(60) == 0
-    told = json.loads((tmp_path / "report").read_text())
-    assert (told["reason"], told["stats"]["item_scraped_count"]) == ("finished", 1)
+    closing, told = map(json.loads, (tmp_path / "report").read_text().splitlines())
+    assert closing["closing"] == told["reason"] == "finished"
+    assert told["stats"]["item_scraped_count"] == 1
 
 
 def test_spider_that_hangs_kills_itself_and_says_where(tmp_path: Path) -> None:

@@ -3,12 +3,17 @@
 import html
 import json
 import socket
+import time
 import urllib.parse
+from base64 import b64encode
+from contextlib import closing, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import pytest
 from twisted.web.test.requesthelper import DummyRequest
+from urllib3 import encode_multipart_formdata
 
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.options import NodeOptions
@@ -150,6 +155,94 @@ def test_odd_request_is_refused_in_a_sentence(node: Node) -> None:
         assert node.get(path).code == 404, path
 
 
+# --- Uploads --------------------------------------------------------------------------------------
+
+
+def sent_by_headers(node: Node, path: str, auth: tuple[str, str] | None, *headers: str) -> str:
+    """Send the headers of a POST alone, and return what is answered to them."""
+    lines = [f"POST /{path} HTTP/1.1", f"Host: 127.0.0.1:{node.port}", *headers]
+    if auth:
+        lines.append("Authorization: Basic " + b64encode(":".join(auth).encode()).decode())
+    with socket.create_connection(("127.0.0.1", node.port), timeout=30) as client:
+        client.sendall("\r\n".join([*lines, "", ""]).encode())
+        answer = b""
+        while chunk := client.recv(65536):
+            answer += chunk
+        return answer.decode()
+
+
+@pytest.mark.promise("Without the password nobody gets anything from a node.")
+@pytest.mark.parametrize(
+    ("path", "auth", "header", "expected"),
+    [
+        ("schedule.json", None, "Content-Length: 60000000", "401 Unauthorized"),
+        ("addversion.json", None, "Content-Length: 60000000", "401 Unauthorized"),
+        ("addversion.json", AUTH, "Content-Length: 60000000", "403 Forbidden"),
+        ("schedule.json", AUTH, "Content-Length: 65537", "413 Request Entity Too Large"),
+        ("crawls", AUTH, "Content-Length: 65537", "413 Request Entity Too Large"),
+        (
+            "//%61ddversion.json",
+            (AUTH[0], DEPLOY_PASSWORD),
+            "Content-Length: 104857601",
+            "413 Request Entity Too Large",
+        ),
+        ("schedule.json", None, "Transfer-Encoding: chunked", "401 Unauthorized"),
+    ],
+)
+def test_upload_is_refused_by_its_headers(
+    node: Node, path: str, auth: tuple[str, str] | None, header: str, expected: str
+) -> None:
+    head, _, content = sent_by_headers(node, path, auth, header).partition("\r\n\r\n")
+    assert head.startswith(f"HTTP/1.1 {expected}")
+    answer = json.loads(content)
+    assert (answer["status"], answer["node_name"]) == ("error", "node1")
+
+
+def test_body_that_says_no_length_is_refused_when_it_is_too_long(node: Node) -> None:
+    headers = {"Transfer-Encoding": "chunked"}
+    with closing(HTTPConnection("127.0.0.1", node.port, timeout=30)) as client:
+        credentials = b64encode(":".join(AUTH).encode()).decode()
+        headers["Authorization"] = f"Basic {credentials}"
+        body = (b"x" * 1000 for _ in range(70))
+        client.request("POST", "/schedule.json", body, headers, encode_chunked=True)
+        answer = client.getresponse()
+        assert (answer.status, answer.headers["Connection"]) == (413, "close")
+
+
+@pytest.mark.promise("Without the password nobody gets anything from a node.")
+def test_stranger_who_goes_on_to_send_is_cut_off_and_nobody_waits_for_him(node: Node) -> None:
+    head = "POST /schedule.json HTTP/1.1\r\nHost: a\r\nContent-Length: 900000000\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", node.port), timeout=30) as client:
+        client.sendall(head.encode())
+        sent = 0
+        with suppress(OSError):
+            while sent < 900_000_000:
+                sent += client.send(b"&a=b" * 16_000)
+                time.sleep(0.02)
+                if sent % 64_000_000 < 64_000:
+                    assert node.get("healthz").code == 200
+    assert 0 < sent < 900_000_000
+
+
+@pytest.mark.parametrize("kind", ["urlencoded", "multipart", "broken"])
+def test_egg_is_read_from_any_form(node: Node, kind: str) -> None:
+    fields: dict[str, Any] = {"project": "forms", "version": "1", "egg": ("x.egg", toy_egg("1"))}
+    body, content_type = encode_multipart_formdata(fields)
+    if kind == "urlencoded":
+        form = {"project": "forms", "version": "1", "egg": toy_egg("1")}
+        body = urllib.parse.urlencode(form).encode()
+        content_type = "application/x-www-form-urlencoded"
+    elif kind == "broken":
+        body = body.replace(b"Content-Disposition", b"\xff: \xff", 1)
+    answer = node.request("addversion.json", body, {"Content-Type": content_type})
+    if kind == "broken":
+        assert (answer.code, answer.json["status"]) == (400, "error")
+        assert "the form can't be read" in answer.json["message"]
+    else:
+        assert answer.json["spiders"] == 4
+        assert node.post("delproject.json", project="forms").json["status"] == "ok"
+
+
 # --- What is shown --------------------------------------------------------------------------------
 
 
@@ -175,6 +268,8 @@ def test_pages_show_hostile_names_as_text_and_no_secret_is_logged(node: Node) ->
     assert "default-src 'none'" in front.headers["Content-Security-Policy"]
     path = done["log_url"].lstrip("/")
     assert "<img" not in urllib.parse.quote(path)
+    icon = node.get("favicon.ico")
+    assert (icon.code, icon.headers["Content-Type"]) == (200, "image/svg+xml")
     for shown in (path, "logs/", "listjobs.json", "nothing"):
         headers = node.get(shown).headers
         assert (headers["X-Content-Type-Options"], headers["X-Frame-Options"]) == (
@@ -208,6 +303,10 @@ def test_every_log_is_plain_text(node: Node) -> None:
         (
             {"SCRAPYD_PASSWORD_FILE": "/nowhere"},
             "SCRAPYD_PASSWORD_FILE is /nowhere, which can't be read",
+        ),
+        (
+            {"SCRAPYD_PASSWROD_FILE": "/run/secrets/password"},
+            "SCRAPYD_PASSWROD_FILE is set, and nothing reads it; correct or remove it",
         ),
         ({"SCRAPYD_CONF": "/nowhere"}, "SCRAPYD_CONF is /nowhere, which can't be read"),
         (

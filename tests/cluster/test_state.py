@@ -7,9 +7,9 @@ import pytest
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster import keys
-from moviecrawler.cluster.jobs import Job, Outcome, RunEnd
+from moviecrawler.cluster.jobs import RESULTS, Job, Outcome, RunEnd
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.state import EVENTS, NODE_LOST, Beat, ClusterState, JobStatus, NodeInfo
+from moviecrawler.cluster.state import Beat, ClusterState, Egg, JobStatus, NodeInfo
 
 DEATHS = 7
 """Starts of a job that dies each time."""
@@ -29,12 +29,13 @@ def job(number: int = 1, /, priority: float = 0.0, **arguments: str) -> Job:
     )
 
 
-def beat(state: ClusterState, node: str, *named: str, takes: bool = False) -> Beat:
+def beat(state: ClusterState, node: str, *named: str, takes: bool = False, unfit: str = "") -> Beat:
     """Send a node's heartbeat, which names the jobs that run there.
 
-    It names the given ones instead, if there are any: "" for none.
+    It names the given ones instead, by their members of the queue, if there are any: "" for none.
     """
-    held = named or [one.job.key for one in state.snapshot().running if one.node == node]
+    running = state.snapshot().running
+    held = named or [one.queue_member for one in running if one.node == node]
     about = NodeInfo(
         id=node,
         name=node,
@@ -42,6 +43,7 @@ def beat(state: ClusterState, node: str, *named: str, takes: bool = False) -> Be
         slots=6,
         started_at=0,
         draining=False,
+        unfit={"clock": unfit} if unfit else {},
         memory=1,
         processes={},
     )
@@ -59,10 +61,18 @@ def counts(state: ClusterState) -> tuple[int, int, int]:
     return len(now.pending), len(now.running), len(now.finished)
 
 
+def found(state: ClusterState, number: int = 1) -> JobStatus:
+    status = state.snapshot().find("movies", f"job{number}")
+    assert status is not None
+    return status
+
+
 def end_job(
     state: ClusterState, node: str, how: RunEnd = "finished", number: int = 1, reason: str = ""
 ) -> bool:
-    return state.record_end(node, job(number), how, Outcome(reason=reason or how, items=3))
+    """Record the end of what runs as a job now."""
+    outcome = Outcome(result="ok", reason=reason or how, items=3)
+    return state.record_end(node, found(state, number), how, outcome)
 
 
 def dies(state: ClusterState, node: str, other: str = "") -> None:
@@ -78,12 +88,14 @@ def began(state: ClusterState, seconds_ago: float) -> None:
     state.client.hset(keys.JOBS, KEY, msgspec.json.encode(record))
 
 
-def a_takes_a_job(state: ClusterState, *others: str) -> None:
+def a_takes_a_job(state: ClusterState, *others: str) -> JobStatus:
     """Let node a take the only job; other nodes live, too."""
     for node in ("a", *others):
         beat(state, node)
     state.schedule(job())
-    assert take(state, "a") is not None
+    taken = take(state, "a")
+    assert taken is not None
+    return taken
 
 
 def runs_on(state: ClusterState) -> list[str]:
@@ -194,7 +206,7 @@ def test_dead_node_s_job_goes_back_to_its_place_and_its_late_word_is_not_heard(
     assert 0 < state.now() - first.queued_at < 60
     dies(state, "a", "b")
     assert [pending.job.id for pending in state.snapshot().pending] == ["job1", "job2"]
-    assert state.counters()[NODE_LOST] == 1
+    assert state.counters().nodes_lost == 1
     again = take(state, "b")
     assert again is not None
     assert (again.job, again.queued_at, again.starts) == (first.job, first.queued_at, 2)
@@ -203,7 +215,9 @@ def test_dead_node_s_job_goes_back_to_its_place_and_its_late_word_is_not_heard(
     assert runs_on(state) == ["b"]
 
 
-@pytest.mark.promise("A job that dies each time, and gets nowhere, is given up.")
+@pytest.mark.promise(
+    "A job that dies each time is given up, and a node on which jobs would fail takes none."
+)
 @pytest.mark.parametrize(
     ("ends", "hours", "given_up"),
     [
@@ -229,7 +243,10 @@ def test_job_is_given_up_when_it_dies_each_time_and_gets_nowhere(
         not given_up
         or reason(state) == "gave up: it was started 7 times; the last end: killed by signal 9"
     )
-    assert set(state.counters()) <= set(EVENTS)
+    died = len(ends) if given_up and hours < 24 else ends.count("died")
+    expected = {("imdb", "died"): died, ("imdb", "gave_up"): int(given_up)}
+    assert state.counters().jobs == {name: count for name, count in expected.items() if count}
+    assert {result for _, result in expected} <= set(RESULTS)
 
 
 @pytest.mark.parametrize(("silent_ms", "dead"), [(9_000, ["a"]), (10_500, [])])
@@ -246,19 +263,38 @@ def test_silence_of_one_node_is_its_death_and_silence_of_all_is_redis_own(
 def test_node_that_was_found_dead_keeps_its_job_unless_another_has_begun_it(
     state: ClusterState,
 ) -> None:
-    assert not beat(state, "a", KEY).stop, "Redis may have lost a job, which goes on"
-    a_takes_a_job(state, "b")
+    unknown = f"{1:016}{KEY}"
+    assert not beat(state, "a", unknown).stop, "Redis may have lost a job, which goes on"
+    member = a_takes_a_job(state, "b").queue_member
     dies(state, "a", "b")
     assert counts(state) == (1, 0, 0)
-    assert not beat(state, "a", KEY).stop
+    assert not beat(state, "a", member).stop
     assert (runs_on(state), counts(state)) == (["a"], (0, 1, 0))
+    [start] = found(state).history
+    assert (start.number, start.node, start.how) == (1, "a", None), "it is the same start"
     dies(state, "a", "b")
     take(state, "b")
-    assert beat(state, "a", KEY).stop == {KEY: True}
+    assert beat(state, "a", member).stop == {member: True}
     # The end of a job counts even if its node was found dead.
     dies(state, "b", "a")
     assert end_job(state, "b")
     assert counts(state) == (0, 0, 1)
+
+
+@pytest.mark.promise("Nodes take no job twice, and seconds without Redis lose and double nothing.")
+def test_node_that_was_cut_off_does_not_adopt_what_was_queued_anew_under_the_same_id(
+    state: ClusterState,
+) -> None:
+    cut_off = a_takes_a_job(state, "b")
+    dies(state, "a", "b")
+    take(state, "b")
+    assert end_job(state, "b")
+    state.schedule(job())
+    outcome = Outcome(result="ok", reason="finished")
+    assert not state.record_end("a", cut_off, "finished", outcome)
+    assert beat(state, "a", cut_off.queue_member).stop == {cut_off.queue_member: True}
+    assert counts(state) == (1, 0, 0)
+    assert found(state).history == []
 
 
 def test_job_whose_hand_over_did_not_arrive_goes_back(state: ClusterState) -> None:
@@ -273,10 +309,10 @@ def test_job_whose_hand_over_did_not_arrive_goes_back(state: ClusterState) -> No
 
 
 def test_running_job_s_node_is_told_of_each_cancellation(state: ClusterState) -> None:
-    a_takes_a_job(state)
+    member = a_takes_a_job(state).queue_member
     for signal in ("TERM", "KILL"):
         assert state.cancel("movies", "job1", signal) == "running"
-        assert beat(state, "a", KEY).cancels == {KEY: signal}
+        assert beat(state, "a", member).cancels == {member: signal}
     assert state.cancel("movies", "job2") is None
 
 
@@ -284,7 +320,7 @@ def test_running_job_s_node_is_told_of_each_cancellation(state: ClusterState) ->
 def test_cancelled_job_of_a_node_that_dies_is_not_run_again(
     state: ClusterState, is_dead_first: bool
 ) -> None:
-    a_takes_a_job(state, "b")
+    member = a_takes_a_job(state, "b").queue_member
     if is_dead_first:
         dies(state, "a", "b")
     assert state.cancel("movies", "job1") == ("pending" if is_dead_first else "running")
@@ -292,4 +328,134 @@ def test_cancelled_job_of_a_node_that_dies_is_not_run_again(
         dies(state, "a", "b")
     assert counts(state) == (0, 0, 1)
     assert reason(state) == "cancelled"
-    assert beat(state, "a", KEY).stop == {KEY: True}
+    assert beat(state, "a", member).stop == {member: True}
+
+
+# --- History --------------------------------------------------------------------------------------
+
+
+def test_every_start_is_remembered_and_figures_are_those_of_all_starts(state: ClusterState) -> None:
+    a_takes_a_job(state, "b")
+    end_job(state, "a", "recycled")
+    take(state, "b")
+    dies(state, "b", "a")
+    take(state, "a")
+    end_job(state, "a")
+    status = found(state)
+    shown = [(start.number, start.node, start.how, start.reason) for start in status.history]
+    assert shown == [
+        (1, "a", "recycled", "recycled"),
+        (2, "b", "died", "its node died"),
+        (3, "a", "finished", "finished"),
+    ]
+    assert all(start.ended_at and start.ended_at >= start.started_at for start in status.history)
+    assert status.outcome is not None
+    assert (status.outcome.items, status.starts) == (6, 3)
+    assert status.first_started_at == status.history[0].started_at
+
+
+def test_of_very_many_starts_the_first_and_the_latest_are_remembered(state: ClusterState) -> None:
+    beat(state, "a")
+    state.schedule(job())
+    for _ in range(60):
+        take(state, "a")
+        end_job(state, "a", "recycled")
+    assert [start.number for start in found(state).history] == [1, *range(12, 61)]
+
+
+def test_job_that_is_cancelled_while_it_waits_is_not_forgotten(state: ClusterState) -> None:
+    state.schedule(job())
+    assert state.cancel("movies", "job1") == "pending"
+    status = found(state)
+    assert (status.state, status.history, status.first_started_at) == ("finished", [], None)
+    assert (reason(state), state.counters().jobs) == ("cancelled", {("imdb", "cancelled"): 1})
+
+
+def test_version_of_a_job_is_fixed_when_it_first_starts(state: ClusterState) -> None:
+    def deploy(version: str, at: float, project: str = "movies") -> None:
+        egg = Egg(project=project, version=version, sha256="", spiders=["imdb"], added_at=at)
+        state.client.hset(keys.EGGS, egg.key, msgspec.json.encode(egg))
+
+    deploy("v9", 1.0)
+    deploy("v10", 2.0)
+    deploy("v11", 3.0, project="others")
+    assert a_takes_a_job(state).version == "v10"
+    end_job(state, "a", "handed_back")
+    deploy("v12", 4.0)
+    again = take(state, "a")
+    assert again is not None
+    assert (again.version, again.job.version) == ("v10", None)
+
+
+# --- Sick nodes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.promise(
+    "A job that dies each time is given up, and a node on which jobs would fail takes none."
+)
+def test_job_that_a_node_can_not_run_goes_to_another_and_once_more_to_the_same(
+    state: ClusterState,
+) -> None:
+    a_takes_a_job(state, "b")
+    end_job(state, "a", "node_failed", reason="the disk is full")
+    assert take(state, "a") is None, "b comes first"
+    beat(state, "b", unfit="its clock is wrong")
+    assert take(state, "a") is not None, "there is no other one"
+    end_job(state, "a", "node_failed", reason="the disk is full")
+    assert counts(state) == (0, 0, 1)
+    assert reason(state) == "the disk is full"
+    state.schedule(job())
+    take(state, "a")
+    end_job(state, "a", "node_failed")
+    taken = take(state, "b")
+    assert taken is not None
+    assert [start.node for start in taken.history] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "takes"), [(0, True), (1.9, True), (2.1, False), (-1440, False)]
+)
+def test_node_whose_clock_is_wrong_takes_no_job(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch, minutes: float, takes: bool
+) -> None:
+    state.schedule(job())
+    there = state.now() + minutes * 60
+    monkeypatch.setattr("moviecrawler.cluster.state.time.time", lambda: there)
+    answer = beat(state, "a", takes=True)
+    assert (answer.taken is not None) == takes
+    assert answer.clock_ahead == pytest.approx(minutes * 60, abs=5)
+
+
+# --- What Redis may lose --------------------------------------------------------------------------
+
+
+@pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
+def test_lost_hash_of_jobs_stops_no_node(state: ClusterState) -> None:
+    taken = a_takes_a_job(state, "b")
+    state.schedule(job(2))
+    state.client.delete(keys.JOBS)
+    assert not beat(state, "a", taken.queue_member).stop
+    assert take(state, "b") is None
+    assert state.client.zcard(keys.PENDING) == 0
+    outcome = Outcome(result="ok", reason="finished")
+    assert state.record_end("a", taken, "finished", outcome)
+    assert (counts(state), reason(state)) == ((0, 0, 1), "finished")
+    a_takes_a_job(state)
+    state.client.delete(keys.JOBS)
+    dies(state, "a", "b")
+    assert state.client.hlen(keys.RUNNING) == 0
+    state.schedule(job())
+    assert take(state, "b") is not None
+
+
+@pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
+def test_job_of_a_queue_that_was_lost_is_queued_when_it_is_sent_again(state: ClusterState) -> None:
+    beat(state, "a")
+    state.schedule(job(1, 2.0))
+    state.client.delete(keys.PENDING)
+    assert take(state, "a") is None
+    state.schedule(job(2))
+    state.schedule(job(1, 2.0))
+    taken = take(state, "a")
+    assert taken is not None
+    assert taken.job.id == "job1"

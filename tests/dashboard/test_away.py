@@ -76,7 +76,10 @@ def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str
             text = page(path)
             if path != "/titles":
                 assert "Some data can't be shown. Redis at REDIS_URL can't be used" in text, path
-                assert "Redis can't be asked" in text, path
+                assert "Redis can't be reached" in text, path
+            for claim in ("deployed:", "No node is up", "No run has", "No job", "May be crawled"):
+                assert claim not in text, "what is unknown is not none"
+        assert "Running – Unknown." in page("/crawls")
         assert "things need attention. " in page("/")
         redis.start()
         wait_for(lambda: "Not all" not in page("/crawls"))

@@ -200,10 +200,8 @@ def test_jobs_and_runs_are_those_of_the_api(world: Operated) -> None:
     assert f"Over {jobs['finished']} Job" in text
     done = world.node.finished(world.done)
     assert done is not None
-    assert re.search(
-        rf"metacritic {world.done[:8]} ids=\S+ .*FRONTIER_RUN=over · finished metacritic: {DONE} ",
-        text,
-    )
+    job = rf"metacritic {world.done[:8]} ids=\S+ .*FRONTIER_RUN=over "
+    assert re.search(rf"{job}· ok finished metacritic: {DONE} ", text)
     assert re.search(rf" {done['items']} {done['pages']} {done['errors']} Run again", text)
 
 

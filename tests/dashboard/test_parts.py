@@ -11,8 +11,8 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 from moviecrawler import settings
-from moviecrawler.cluster.jobs import Job, Outcome
-from moviecrawler.cluster.state import JobStatus
+from moviecrawler.cluster.jobs import Job, Outcome, Result
+from moviecrawler.cluster.state import JobStatus, NodeInfo, Snapshot
 from moviecrawler.dashboard.charts import history_chart
 from moviecrawler.dashboard.crawls import name_of_run
 from moviecrawler.dashboard.overview import Card, Concern, concerns, failed_jobs
@@ -22,7 +22,11 @@ from moviecrawler.spiders.imdb import ImdbSpider
 
 NOW = 1_780_000_000.0
 QUIET = Card(site="imdb")
-NOTHING: dict[str, Any] = {"troubles": [], "failed": [], "pending": 0, "slots": 4}
+NODE = NodeInfo(
+    id="a", name="a", url="", slots=4, started_at=0, draining=False, memory=1, processes={}
+)
+NOTHING: dict[str, Any] = {"troubles": [], "jobs": Snapshot(), "nodes": [NODE], "now": NOW}
+PENDING = JobStatus(job=Job(project="p", spider="imdb", id="x"), state="pending")
 RUN = RunReport(
     site="imdb",
     run="default",
@@ -48,39 +52,43 @@ def test_work_without_a_worker_is_a_concern_unless_a_job_is_pending() -> None:
     assert [concern.what for concern in found(idle)] == [
         "IMDb has 7 requests to go, and no worker."
     ]
-    assert found(idle, pending=1) == []
+    assert found(idle, jobs=Snapshot(pending=[PENDING])) == []
+    assert found(idle, jobs=None) == []
+    starting = JobStatus(job=Job(project="p", spider="imdb", id="x"), state="running")
+    assert found(idle, jobs=Snapshot(running=[starting])) == []
     assert found(replace(QUIET, runs=[replace(RUN, workers=1)])) == []
 
 
 def test_failed_job_is_a_concern_until_it_has_succeeded_or_a_day_has_passed() -> None:
-    def over(spider: str, code: int | None, ago: float, reason: str = "finished") -> JobStatus:
-        outcome = Outcome(ended_at=NOW - ago, reason=reason, exit_code=code)
+    def over(spider: str, result: Result, ago: float) -> JobStatus:
+        outcome = Outcome(ended_at=NOW - ago, result=result, reason="x")
         job = Job(project="p", spider=spider, id=f"{spider}-{ago}", arguments={"list": "top"})
         return JobStatus(job=job, state="finished", outcome=outcome)
 
     finished = [  # the latest first
-        over("imdb", 0, 10),
-        over("metacritic", None, 20, "cancelled"),
-        over("due", 3, 25, "budget_spent"),  # the rest is queued, in order
-        over("rottentomatoes", 1, 30),
-        over("imdb", 1, 40),
-        over("other", None, 50, "gave up: it was started 7 times"),
-        over("old", 1, 90_000),
+        over("imdb", "ok", 10),
+        over("metacritic", "cancelled", 20),
+        over("due", "unfinished", 25),
+        over("rottentomatoes", "usage", 30),
+        over("imdb", "failed", 40),
+        over("other", "gave_up", 50),
+        over("old", "failed", 90_000),
     ]
     failed = failed_jobs(finished, NOW)
     assert [status.job.spider for status in failed] == ["rottentomatoes", "other"]
-    [concern] = found(failed=failed)
+    [concern] = found(jobs=Snapshot(finished=finished))
     assert concern.what == "2 jobs have not done all that was asked for (other, rottentomatoes)."
 
 
 def test_many_things_are_told_one_by_one() -> None:
     stopped = replace(QUIET, stopped="x", stopped_until=NOW)
     letters = replace(QUIET, runs=[replace(RUN, workers=1, dead_letters=2)])
-    assert [
-        concern.what for concern in found(stopped, letters, troubles=["Redis is away"], slots=0)
-    ] == [
+    sick = msgspec.structs.replace(NODE, unfit={"folders": "the disk is full"})
+    told = found(stopped, letters, troubles=["Redis is away"], nodes=[sick])
+    assert [concern.what for concern in told] == [
         "Redis is away",
         "No node is up and takes jobs.",
+        "a takes no jobs: the disk is full.",
         "IMDb has refused us, and is not asked until 2026-05-28 20:26 UTC: x",
         "2 requests to IMDb became dead letters.",
     ]

@@ -117,6 +117,31 @@ def test_node_has_the_memory_and_the_time_that_its_spiders_need() -> None:
     assert options.max_proc * options.memory_limit_mb + 120 < memory
     assert int(node["stop_grace_period"].removesuffix("s")) > STOP_SECONDS
     assert POD["terminationGracePeriodSeconds"] > STOP_SECONDS
+    unit = (PROJECT / "scrapyd" / "moviecrawler-node.service").read_text("utf-8")
+    [seconds] = re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)
+    assert int(seconds) > STOP_SECONDS
+
+
+def test_pods_can_read_the_secrets_that_are_mounted_there() -> None:
+    pods = [POD]
+    pods += [
+        document["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        for document in MANIFESTS
+        if document["kind"] == "CronJob"
+    ]
+    for pod in pods:
+        assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"]
+
+
+def test_rules_know_the_scrape_jobs() -> None:
+    monitoring = PROJECT / "scrapyd" / "monitoring"
+    scraped = yaml.safe_load((monitoring / "prometheus.yml").read_text("utf-8"))["scrape_configs"]
+    names = [job["job_name"] for job in scraped]
+    [pattern] = re.findall(r'up\{job=~"(.*)"\}', (monitoring / "rules.yml").read_text("utf-8"))
+    services = [one for one in MANIFESTS if one["kind"] == "Service"]
+    [service] = [one for one in services if one["spec"]["ports"][0]["port"] == 6800]
+    for name in (*names, service["metadata"]["name"]):
+        assert re.fullmatch(pattern, name)
 
 
 def test_nothing_can_be_reached_from_outside_the_machine_and_stores_reach_nothing_outside() -> None:

@@ -1,23 +1,28 @@
 """Prometheus' rules and Grafana's panels, on the figures of crawls on a real node."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from moviecrawler.cluster import keys
 from moviecrawler.cluster.figures import FIGURES
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, crawl
 from tests.extensions.test_coverage import IDENTITY, RATING
+from tests.frontier.passes import make_pass
 from tests.pipelines.limited import IMPATIENT
-from tests.services.nodes import Node, cluster, free_port, project_egg
+from tests.services.nodes import Node, cluster, free_port, project_egg, toy_egg
 from tests.services.redis import RedisServer
 from tests.services.replica import IDS
 from tests.shared import PROJECT
@@ -39,10 +44,13 @@ OF_NODES = {
     "moviecrawler_jobs_pending",
     "moviecrawler_jobs_running",
     "moviecrawler_jobs_total",
+    "moviecrawler_node_fit",
     "moviecrawler_node_jobs",
     "moviecrawler_node_memory_bytes",
     "moviecrawler_node_spiders_memory_bytes",
     "moviecrawler_nodes_lost_total",
+    "moviecrawler_redis_up",
+    "moviecrawler_run_ended",
     "moviecrawler_slots",
 }
 AWAY = {
@@ -177,27 +185,54 @@ def crawl_on(node: Node, replica: ReplicaProcess) -> None:
         change(replica, faults={"403": 1})
 
 
+class Prometheus:
+    """A running Prometheus of the tests."""
+
+    def __init__(self, folder: Path, config: dict[str, Any]) -> None:
+        self._address = f"127.0.0.1:{free_port()}"
+        (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
+        files = [f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/db"]
+        command = [program("prometheus"), *files, f"--web.listen-address={self._address}"]
+        self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def query(self, query: str) -> list[dict[str, Any]]:
+        """Return the samples that a query finds now."""
+        text = urllib.parse.urlencode({"query": query})
+        try:
+            with urllib.request.urlopen(
+                f"http://{self._address}/api/v1/query?{text}", timeout=10
+            ) as answer:
+                return list(json.load(answer)["data"]["result"])
+        except OSError:  # it is still starting
+            return []
+
+    def firing(self) -> set[str]:
+        """Return the names of the alerts that fire."""
+        found = self.query('ALERTS{alertstate="firing"}')
+        return {sample["metric"]["alertname"] for sample in found}
+
+    def wait_for(self, *alerts: str) -> None:
+        """Wait until these alerts have fired, at one time or another."""
+        left = set(alerts)
+
+        def have_fired() -> bool:
+            left.difference_update(self.firing())
+            return not left
+
+        wait_for(have_fired, 2 * LONGEST, lambda: (left, self.firing()))
+
+
 @pytest.mark.prometheus
 def test_prometheus_has_data_for_every_panel_that_is_not_about_proxies(
     replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    address = f"127.0.0.1:{free_port()}"
-
-    def has_data(query: str) -> bool:
-        query = urllib.parse.urlencode({"query": query.replace("$site", ".*")})
-        try:
-            with urllib.request.urlopen(
-                f"http://{address}/api/v1/query?{query}", timeout=10
-            ) as answer:
-                return bool(json.load(answer)["data"]["result"])
-        except OSError:  # it is still starting
-            return False
-
-    def without_data() -> list[str]:
-        return [
-            name for name, query in QUERIES.items() if "proxy" not in query and not has_data(query)
-        ]
-
     given = {
         **replica.settings,
         "DATA_DIR": str(tmp_path),
@@ -211,12 +246,89 @@ def test_prometheus_has_data_for_every_panel_that_is_not_about_proxies(
             "global": {"scrape_interval": "1s"},
             "scrape_configs": [{"job_name": "all", "static_configs": targets}],
         }
-        (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
-        files = [f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/db"]
-        command = [program("prometheus"), *files, f"--web.listen-address={address}"]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-            try:
-                crawl_on(node, replica)
-                wait_for(lambda: not without_data(), 2 * LONGEST, without_data)
-            finally:
-                process.kill()
+        with Prometheus(tmp_path, config) as prometheus:
+
+            def without_data() -> list[str]:
+                return [
+                    name
+                    for name, query in QUERIES.items()
+                    if "proxy" not in query and not prometheus.query(query.replace("$site", ".*"))
+                ]
+
+            crawl_on(node, replica)
+            wait_for(lambda: not without_data(), 2 * LONGEST, without_data)
+
+
+SHORTER = {"2m": "3s", "5m": "4s", "15m": "8s", "30m": "20s", "1h": "60s", "1d": "60s", "2d": "20s"}
+"""The times of the rules, as a test can wait for them."""
+
+
+@pytest.mark.prometheus
+def test_alerts_of_nodes_are_fired_by_their_trouble_and_end_with_it(tmp_path: Path) -> None:
+    rules = (MONITORING / "rules.yml").read_text("utf-8")
+    rules = re.sub(r"\b\d+[mhd]\b", lambda found: SHORTER[found[0]], rules)
+    (tmp_path / "rules.yml").write_text(rules)
+    with RedisServer() as redis:
+        options = {"REDIS_URL": redis.url, "SCRAPYD_LEASE_SECONDS": "3", "SCRAPYD_MAX_PROC": "2"}
+        with cluster(tmp_path / "nodes", redis.url, 2, **options) as nodes:
+            one, two = nodes.nodes
+            assert one.deploy(toy_egg("1", tmp_path)).json["status"] == "ok"
+            assert one.deploy(project_egg(), "moviecrawler").json["status"] == "ok"
+            targets = [{"targets": [f"127.0.0.1:{node.port}" for node in nodes.nodes]}]
+            config = {
+                "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+                "rule_files": [str(tmp_path / "rules.yml")],
+                "scrape_configs": [{"job_name": "moviecrawler", "static_configs": targets}],
+            }
+            with Prometheus(tmp_path, config) as prometheus:
+                wait_for(lambda: prometheus.query("moviecrawler_slots == 4"))
+                make_trouble_for_jobs(one, redis, prometheus)
+                make_trouble_for_nodes(one, two, redis, prometheus)
+                wait_for(lambda: not prometheus.firing(), 3 * LONGEST, prometheus.firing)
+
+
+def make_trouble_for_jobs(node: Node, redis: RedisServer, prometheus: Prometheus) -> None:
+    """Have jobs end in each bad way, and a run stand still."""
+    make_pass(Path(), redis.url, {"a": "stored", "b": ""})
+    node.schedule("lost")
+    node.schedule("imdb", "moviecrawler", list="nonsense")
+    prometheus.wait_for("JobsFailed", "JobsMisused", "RunStandsStill")
+    redis.client.delete(*redis.client.keys("*weekly*"))
+    job = node.schedule("slow")
+    killed: set[int] = set()
+    while not node.finished(job):
+        for running in node.jobs("running"):
+            if running["pid"] and running["pid"] not in killed:
+                killed.add(running["pid"])
+                os.kill(running["pid"], signal.SIGKILL)
+        time.sleep(0.2)
+    prometheus.wait_for("WorkersDie", "JobsGivenUp")
+    # Redis loses the queue, so that nobody takes the job.
+    redis.client.hset(keys.JOBS, "toy/left", redis.client.hget(keys.JOBS, f"toy/{job}") or b"")
+    record = json.loads(redis.client.hget(keys.JOBS, "toy/left") or b"")
+    record["job"]["id"] = "left"
+    redis.client.hset(keys.JOBS, "toy/left", json.dumps({**record, "state": "pending"}))
+    redis.client.set(keys.CHANGED, "left")
+    prometheus.wait_for("JobsWait")
+    redis.client.hdel(keys.JOBS, "toy/left")
+    redis.client.set(keys.CHANGED, "gone")
+
+
+def make_trouble_for_nodes(
+    one: Node, two: Node, redis: RedisServer, prometheus: Prometheus
+) -> None:
+    """Make a node sick, take Redis away, and kill a node."""
+    logs = one.folder / "logs"
+    logs.rename(one.folder / "kept")
+    logs.touch()
+    prometheus.wait_for("NodeUnfit")
+    redis.stop()
+    prometheus.wait_for("RedisAway")
+    assert not {"NodeDown", "NoNode"} & prometheus.firing(), "one outage is one alert"
+    redis.start()
+    wait_for(lambda: "RedisAway" not in prometheus.firing())
+    two.kill()
+    prometheus.wait_for("NodeLost", "NodeDown", "NoNode")
+    logs.unlink()
+    (one.folder / "kept").rename(logs)
+    two.start()

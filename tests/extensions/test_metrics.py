@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.cluster.figures import DESCRIPTOR, FIGURES
+from moviecrawler.cluster.figures import DESCRIPTOR, FIGURES, Totals
 from moviecrawler.extensions.metrics import Metrics, hand_over
+from moviecrawler.frontier.contract import TITLE_OUTCOMES
 from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.sites import SITES
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.crawling import crawl, crawl_command, environment
 
@@ -134,3 +137,37 @@ def test_crawl_never_waits_for_a_node_that_does_not_read() -> None:
     os.close(reading)
     hand_over(writing, b"x\n")
     os.close(writing)
+
+
+@pytest.mark.promise(
+    "A node's /metrics has the figures of its crawls; a crawl without a node writes them to a file."
+)
+def test_crawls_that_end_while_many_scrape_are_counted_once() -> None:
+    totals = Totals(["imdb"])
+    seen: list[float] = []
+    is_over = Event()
+
+    def scrape() -> None:
+        while not is_over.is_set():
+            seen.append(totals.by_site()["imdb"]["moviecrawler_pages", ()])
+
+    threads = [Thread(target=scrape) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for crawl_number in range(500):
+        totals.update(crawl_number, "imdb", {"pages/read": 1})
+        totals.end(crawl_number)
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert max(seen) <= 500
+    assert totals.by_site()["imdb"]["moviecrawler_pages", ()] == 500
+
+
+def test_series_of_every_site_are_there_from_the_beginning() -> None:
+    totals = Totals(SITES)
+    for site, samples in totals.by_site().items():
+        assert site in SITES
+        assert samples["moviecrawler_crawls_incomplete", ()] == 0
+        assert samples.keys() >= {("moviecrawler_titles", (one,)) for one in TITLE_OUTCOMES}
+        assert ("moviecrawler_store_items", ("postgres", "lost")) in samples

@@ -1,0 +1,162 @@
+"""Requests of a node, which are refused by their headers before their body is read.
+
+What an authorised client uploads is parsed in a thread.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import unquote_to_bytes
+
+from python_multipart import parse_form
+from python_multipart.exceptions import FormParserError
+from twisted.web import http
+from twisted.web.server import Request
+
+from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.cluster.process import reactor
+from moviecrawler.cluster.website import refusal, refuse
+from moviecrawler.scrapy_internals import make_requests_by, method_and_path, parse_forms
+
+if TYPE_CHECKING:
+    from moviecrawler.cluster.node import Node
+
+UPLOAD = b"addversion.json"
+_MAX_BYTES = 64 * 1024
+"""Bytes of a body: of a form with a job, for example."""
+_MAX_EGG_BYTES = 100 * 1024 * 1024
+"""Bytes of a body with an egg."""
+_LINGER_SECONDS = 10.0
+"""Seconds for which a refused client may go on to send, without reading the answer."""
+
+
+class GuardedRequest(Request):
+    """A request that is answered as soon as its headers say that it is refused.
+
+    Its body is then thrown away, as it comes, and the connection is closed.
+    """
+
+    node: ClassVar[Node]
+    """This node, which `guard` sets."""
+    channel: Any
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._is_refused = False
+        self._received = 0
+        self._most = _MAX_BYTES
+        self._end: Any = None
+        """Closes the connection of a client that goes on to send."""
+
+    @property
+    def has_upload(self) -> bool:
+        """Whether the body has still to be parsed, in a thread."""
+        is_form = _is_multipart(self.getHeader("Content-Type") or "")
+        return self.method == b"POST" and (is_form or self._most == _MAX_EGG_BYTES)
+
+    def gotLength(self, length: int | None) -> None:
+        """Check the headers, which are complete when Twisted calls this."""
+        if length == 0:
+            super().gotLength(length)
+            return
+        self.method, path = method_and_path(self.channel)
+        service = _service_of(path)
+        self._most = _MAX_EGG_BYTES if service == UPLOAD else _MAX_BYTES
+        refused = refusal(self.node.options, self, service) or self._too_long(length or 0)
+        if refused is None:
+            super().gotLength(length)
+        else:
+            super().gotLength(0)
+            self._refuse(*refused)
+
+    def handleContentChunk(self, data: bytes) -> None:
+        self._received += len(data)
+        if self._is_refused:
+            return
+        if refused := self._too_long(self._received):
+            self._refuse(*refused)
+        else:
+            super().handleContentChunk(data)
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        if self._is_refused:
+            self.finish()
+            return
+        self.method = command
+        parse_forms(self, is_now=not self.has_upload)
+        super().requestReceived(command, path, version)
+
+    def connectionLost(self, reason: Any) -> None:
+        if self._end is not None and self._end.active():
+            self._end.cancel()
+        super().connectionLost(reason)
+
+    def _too_long(self, length: int) -> tuple[int, str] | None:
+        if length <= self._most:
+            return None
+        sentence = (
+            f"the body has more than {self._most:,} bytes; "
+            f"addversion.json takes {_MAX_EGG_BYTES:,}, everything else {_MAX_BYTES:,}"
+        )
+        return http.REQUEST_ENTITY_TOO_LARGE, sentence
+
+    def _refuse(self, code: int, sentence: str) -> None:
+        self._is_refused = True
+        self.clientproto = b"HTTP/1.1"
+        self.channel.persistent = False
+        self.setHeader("Connection", "close")
+        answer = refuse(self, code, sentence, self.node.name)
+        self.setHeader("Content-Length", str(len(answer)))
+        self.write(answer)
+        transport = self.channel.transport
+        # A connection that is closed while data come in loses the answer.
+        transport.loseWriteConnection()
+        self._end = reactor.callLater(_LINGER_SECONDS, transport.abortConnection)
+
+
+def _service_of(path: bytes) -> bytes:
+    """Return the first segment of a path.
+
+    >>> _service_of(b"//%61ddversion.json?x=1"), _service_of(b"/")
+    (b'addversion.json', b'')
+    """
+    segments = path.partition(b"?")[0].split(b"/")
+    return next((unquote_to_bytes(segment) for segment in segments if segment), b"")
+
+
+def parse_upload(request: Request) -> None:
+    """Add the fields of a form that was left unparsed to the request's arguments.
+
+    This blocks. Raises ConfigurationError.
+    """
+    if not getattr(request, "has_upload", False):
+        return
+    fields: Any = request.args
+    body: Any = request.content
+    content_type = request.getHeader("Content-Type") or ""
+    if not _is_multipart(content_type):
+        fields.update(http.parse_qs(body.read(), keep_blank_values=True))
+        return
+
+    def add_field(field: Any) -> None:
+        fields.setdefault(field.field_name, []).append(field.value or b"")
+
+    def add_file(file: Any) -> None:
+        file.file_object.seek(0)
+        fields.setdefault(file.field_name, []).append(file.file_object.read())
+        file.close()
+
+    try:
+        parse_form({"Content-Type": content_type.encode("latin-1")}, body, add_field, add_file)
+    except (FormParserError, ValueError) as error:
+        raise ConfigurationError(f"the form can't be read: {error}") from error
+
+
+def _is_multipart(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == "multipart/form-data"
+
+
+def guard(app: Any, node: Node) -> None:
+    """Have the requests of Scrapyd's application checked by their headers."""
+    GuardedRequest.node = node
+    make_requests_by(app, GuardedRequest)
