@@ -383,14 +383,6 @@ class Movie(Noted):
     specials."""
     episode_count: Positive | None = None
     """Episodes of a series or a season, as the site counts them."""
-    list_name: Text | None = None
-    """The list that led to the title, such as `top`; None for a title that was requested by its
-    id."""
-    list_rank: Positive | None = None
-    """1 is the list's first."""
-    list_computed: bool = False
-    """Whether the list was computed here (IMDb's Top 250 formula over its datasets), not read from
-    the site."""
     source: Source = "page"
     unknown_fields: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
     """Fields that pages (rows, datasets) of this kind normally have but that could not be found in
@@ -434,6 +426,45 @@ class Miss(Noted):
     """One line: a status, an exception, or what the page lacks."""
     checked_at: Time
     """UTC."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ListEntry:
+    """A title's place in a list."""
+
+    site_id: Id
+    rank: Positive
+    """1 is the list's first."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ListPage:
+    """A page of a list. Keyed by (site, list_name, pass_at, page_offset)."""
+
+    site: Site
+    list_name: Text
+    """As the spider's argument `list` names it, such as `top`."""
+    pass_at: Time
+    """When this pass over the list began, UTC: the same for all of its pages."""
+    page_offset: Count = 0
+    """Entries on earlier pages."""
+    next_offset: Count
+    """Entries up to the end of this page."""
+    ends: Literal["list", "reading"] | None = None
+    """`list`: the list ends with this page. `reading`: no more pages are read, as `limit` says."""
+    entries: Annotated[list[ListEntry], Meta(max_length=100_000)]
+    total: Annotated[int, Meta(ge=0, le=10**18)] | None = None
+    """Entries of the whole list, where the page shows their number."""
+    computed: bool = False
+    """Whether the list was computed here (IMDb's Top 250 formula over its datasets), not read from
+    the site."""
+    read_at: Time
+    """UTC."""
+
+    @property
+    def site_id(self) -> str:
+        """The list's name, by which messages name it."""
+        return self.list_name
 
 
 @dataclass(slots=True, kw_only=True)

@@ -32,6 +32,12 @@ class Finished:
     data: Path
 
     @property
+    def ranks(self) -> dict[str, int]:
+        """The rank of each title in lists.csv."""
+        with (self.data / "lists.csv").open(encoding="utf-8", newline="") as file:
+            return {row["site_id"]: int(row["rank"]) for row in csv.DictReader(file)}
+
+    @property
     def movies(self) -> list[Movie]:
         """The rows of movies.csv, in its order."""
         path = self.data / "movies.csv"

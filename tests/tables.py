@@ -10,8 +10,8 @@ import msgspec
 
 from moviecrawler.basics.texts import _RUNS_AS_FORMULA
 from moviecrawler.basics.values import parse_date
+from moviecrawler.database.tables import FIELDS
 from moviecrawler.items import AmountKind, Movie, Role
-from moviecrawler.pipelines.csv_export import FILES
 from moviecrawler.sites import SCORES
 from moviecrawler.sites.fields import NUMBERS, TEXT_LISTS, TEXTS
 
@@ -24,7 +24,16 @@ behind it."""
 _PLAIN = ("site", "title", "kind", "source", *NUMBERS, *TEXTS)
 """Columns that hold the field of the same name, as it is; those of TEXT_LISTS hold several
 values."""
-MOVIE_COLUMNS = tuple(FILES["movies.csv"][1].split())
+MOVIE_COLUMNS = (
+    *(name for name in FIELDS if name != "fetch"),
+    *_ROLES,
+    *(column for columns in _SCORES.values() for column in columns),
+    *(
+        name
+        for kind in get_args(AmountKind)
+        for name in (_AMOUNTS.get(kind, kind), f"{_AMOUNTS.get(kind, kind)}_currency")
+    ),
+)
 
 _BETWEEN = "; "
 """Stands between the values of a list in one cell."""
@@ -60,9 +69,7 @@ def read_movies(path: Path) -> Iterator[Movie]:
 def _fields(row: dict[str, str]) -> dict[str, Any]:
     """Return the fields of a Movie as plain data, from the cells of MOVIE_COLUMNS."""
     cells = {column: restore(cell) if cell else None for column, cell in row.items()}
-    found: dict[str, Any] = {
-        column: cells.get(column) for column in (*_PLAIN, "list_computed", "scraped_at")
-    }
+    found: dict[str, Any] = {column: cells.get(column) for column in (*_PLAIN, "scraped_at")}
     if cells["release_date"] is not None:
         # A spreadsheet that saved the file wrote dates in its own way.
         parse_date(cells["release_date"])

@@ -71,6 +71,10 @@ class TransientStoreError(MovieCrawlerError):
     """
 
 
+class SchemaError(MovieCrawlerError):
+    """A database's tables do not fit a statement: an error of this program, whatever the item."""
+
+
 class TooSlowError(TransientStoreError):
     """A store took longer for this than it may; a smaller batch may work."""
 

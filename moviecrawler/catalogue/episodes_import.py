@@ -13,8 +13,9 @@ from msgspec import json
 from moviecrawler.basics.texts import on_one_line
 from moviecrawler.basics.values import check_year
 from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS, ImdbFiles
-from moviecrawler.catalogue.loading import Done, Imported, copy_rows
+from moviecrawler.catalogue.loading import Done, Imported
 from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.database.postgres import copy_rows
 from moviecrawler.datasets.titles import Number, Text, TitleId, Value, Votes
 
 if TYPE_CHECKING:

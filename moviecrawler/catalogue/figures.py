@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _STATUS = read_sql("status.sql")
 _REVIEWS = (
-    "SELECT m.title_id, t.imdb_id, t.title, t.year, m.site::text, m.site_id, m.score, m.reasons,"
+    "SELECT m.title_id, t.imdb_id, t.title, t.year, m.site, m.site_id, m.score, m.reasons,"
     " m.decided_at"
     " FROM title_matches m JOIN titles t USING (title_id) WHERE m.decision = 'review'"
     " ORDER BY m.score DESC, m.title_id, m.site, m.site_id LIMIT %(limit)s"

@@ -7,7 +7,6 @@ costs nothing.
 
 from __future__ import annotations
 
-import io
 import json
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields
@@ -19,12 +18,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.database.postgres import copy_rows
 from moviecrawler.matching.titles import DAYS_REMEMBERED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
-    from typing import Any
 
     from moviecrawler.database.connection import Database
 
@@ -32,8 +31,6 @@ _INCOMING = read_sql("incoming.sql")
 _LOAD = read_sql("load.sql")
 _COLUMNS = tuple(field.name for field in fields(ImportRow) if field.name != "site_ids")
 _CELLS = attrgetter(*_COLUMNS)
-_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": None})
-"""Escapes of COPY. NUL is dropped, as Postgres can't store it."""
 _PART = 10_000
 """Rows of a part, about 12 MB. Stores wait while a part is loaded: a second or two on a busy
 machine."""
@@ -134,18 +131,3 @@ def end_import(database: Database, source: str, version: str, now: datetime) -> 
             (source, version, now),
         )
         cursor.execute("ANALYZE titles, title_sites, imdb_episodes")
-
-
-def copy_rows(cursor: Any, table: str, rows: Iterable[Iterable[object]]) -> None:
-    """Write rows to a table, named with its columns, by COPY."""
-    lines = ("\t".join(_copied(cell) for cell in row) for row in rows)
-    cursor.copy_expert(
-        f"COPY {table} FROM STDIN", io.StringIO("".join(f"{line}\n" for line in lines))
-    )
-
-
-def _copied(cell: object) -> str:
-    if not isinstance(cell, str):
-        return "\\N" if cell is None else str(cell)
-    # Most titles need no escapes, so a translation of each would be a waste.
-    return cell.translate(_ESCAPES) if "\\" in cell or not cell.isprintable() else cell

@@ -35,8 +35,8 @@ _TRENDING = (
 )
 """Boosts the titles of a list of popular titles, the first one most."""
 _NAMED = (
-    "SELECT s.site::text, s.site_id, s.title_id FROM title_sites s"
-    " JOIN unnest(%s::site[], %s::text[]) AS named (site, site_id) USING (site, site_id)"
+    "SELECT s.site, s.site_id, s.title_id FROM title_sites s"
+    " JOIN unnest(%s::text[], %s::text[]) AS named (site, site_id) USING (site, site_id)"
 )
 _READ = (
     "INSERT INTO imports (source, version, rows_done, finished_at) VALUES (%s, '', 0, %s)"

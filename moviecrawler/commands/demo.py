@@ -49,8 +49,8 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.database.embedded import open_embedded
         from moviecrawler.database.scoreboard import scoreboard_rows
+        from moviecrawler.database.sqlite import open_sqlite
 
         started = time.monotonic()
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # it does what Ctrl-C does
@@ -58,7 +58,7 @@ class Command(BaseCommand, ScrapyCommand):
             shutil.rmtree(_FOLDER, ignore_errors=True)
             _FOLDER.mkdir(parents=True)
             failed = _crawl_all(replica.settings)
-        with closing(open_embedded(_FOLDER)) as connection:
+        with closing(open_sqlite(_FOLDER)) as connection:
             rows = list(scoreboard_rows(connection))
         print(render_table(rows))
         print(f"\n{len(rows)} movies in {time.monotonic() - started:.1f} s. The files:")

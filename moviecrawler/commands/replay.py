@@ -56,7 +56,7 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.database.embedded import FILE
+        from moviecrawler.database.sqlite import FILE
         from moviecrawler.frontier.account import INCOMPLETE
         from moviecrawler.frontier.runs import describe_arguments, open_backend
         from moviecrawler.pipelines.base import check_stores

@@ -131,11 +131,11 @@ class Command(BaseCommand, ScrapyCommand):
 
 def _export_files(folder: Path) -> None:
     """Write the CSV files of the embedded database. Raises FileNotFoundError when it is missing."""
-    from moviecrawler.database.embedded import open_embedded, read_embedded
+    from moviecrawler.database.sqlite import open_sqlite, read_sqlite
     from moviecrawler.pipelines.csv_export import export
 
-    read_embedded(folder).close()
-    with closing(open_embedded(folder)) as writing:
+    read_sqlite(folder).close()
+    with closing(open_sqlite(folder)) as writing:
         try:
             export(writing, folder)
         except (OSError, sqlite3.DatabaseError) as error:
@@ -147,8 +147,8 @@ def _opened(
     settings: BaseSettings, kind: TitleKind | None, limit: int | None
 ) -> Iterator[tuple[Iterator[ScoreboardRow], str]]:
     """Open the scoreboard, and give its rows and the name of the database."""
-    from moviecrawler.database.embedded import FILE, open_embedded, read_embedded
-    from moviecrawler.database.scoreboard import make_scoreboard, scoreboard_rows
+    from moviecrawler.database.scoreboard import match_embedded, scoreboard_rows
+    from moviecrawler.database.sqlite import FILE, open_sqlite, read_sqlite
 
     if url := settings.get("DATABASE_URL"):
         from moviecrawler.pipelines.postgres import read_scoreboard
@@ -160,12 +160,12 @@ def _opened(
             "SQLITE_ENABLED is 0, so there is no embedded database; set DATABASE_URL"
         )
     folder = Path(settings.get("DATA_DIR", "data"))
-    with closing(read_embedded(folder)) as reading:
+    with closing(read_sqlite(folder)) as reading:
         ((is_old,),) = reading.execute("SELECT written <> matched FROM state")
     if is_old:
-        with closing(open_embedded(folder)) as writing:
-            make_scoreboard(writing)
-    with closing(read_embedded(folder)) as reading:
+        with closing(open_sqlite(folder)) as writing:
+            match_embedded(writing)
+    with closing(read_sqlite(folder)) as reading:
         yield scoreboard_rows(reading, kind, limit), str(folder / FILE)
 
 

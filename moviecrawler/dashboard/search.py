@@ -10,6 +10,8 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.dashboard.sql import read_sql
+from moviecrawler.database.postgres import PostgresTables
+from moviecrawler.database.records import read_stored
 from moviecrawler.sites import BY_AUTHORITY
 from moviecrawler.sites.ids import imdb_id_of
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from moviecrawler.database.short_transactions import ShortTransactions
 
 _SEARCH = read_sql("search.sql")
-_FOUND = "SELECT title_id, imdb_id, title, year, kind::text, popularity FROM titles"
+_FOUND = "SELECT title_id, imdb_id, title, year, kind, popularity FROM titles"
 _BY_ID = f"{_FOUND} WHERE imdb_id = %(id)s"
 _POPULAR = f"{_FOUND} ORDER BY popularity DESC, title_id DESC OFFSET %(first)s LIMIT %(limit)s"
 _WITH_SCORES = (
@@ -91,12 +93,8 @@ def _rows(database: ShortTransactions, statement: str, /, **arguments: Any) -> l
 
 
 _TITLE_QUERIES = {
-    "records": (
-        "SELECT * FROM movies WHERE title_id = %(id)s"
-        " ORDER BY array_position(%(sites)s::site[], site)"
-    ),
     "matches": (
-        "SELECT site::text, site_id, decision::text, score, reasons, by_hand, decided_at"
+        "SELECT site, site_id, decision::text, score, reasons, by_hand, decided_at"
         " FROM title_matches WHERE title_id = %(id)s ORDER BY decided_at DESC LIMIT 20"
     ),
     **{
@@ -113,7 +111,7 @@ _HISTORY = 2000
 
 
 def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any] | None:
-    """Return the row of a title as `title`, and the rows of `_TITLE_QUERIES`.
+    """Return the row of a title as `title`, its `records`, and the rows of `_TITLE_QUERIES`.
 
     Return None when there is no title of that id. Raises AwayError.
     """
@@ -131,6 +129,10 @@ def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any] | N
         for name, query in _TITLE_QUERIES.items():
             cursor.execute(query, arguments)
             found[name] = cursor.fetchall()
+        stored = read_stored(PostgresTables(cursor), "title_id {ids}", [title_id])
+    found["records"] = sorted(
+        (record.movie for record in stored), key=lambda movie: BY_AUTHORITY.index(movie.site)
+    )
     return found if found["title"] is not None else None
 
 

@@ -26,6 +26,8 @@ from moviecrawler.dashboard.search import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from moviecrawler.items import Movie
+
 _ROWS = 50
 _SIMILAR = 8
 _SHOWN = 8
@@ -96,7 +98,7 @@ def _title_id(request: PageRequest) -> int:
     return int(text)
 
 
-_FACTS: dict[str, Callable[[Any], Any]] = {
+_FACTS: dict[str, Callable[[Movie], Any]] = {
     "Title": lambda r: r.title,
     "Original title": lambda r: r.original_title,
     "Kind": lambda r: r.title_type or r.kind,
@@ -120,32 +122,30 @@ _FACTS: dict[str, Callable[[Any], Any]] = {
     "Interests": lambda r: _some(r.interests),
     "Awards": lambda r: _some(
         [
-            f"{a['event'] or 'all'}: {a['wins']} won, {a['nominations']} nominated"
-            for a in r.awards or ()
+            f"{award.event or 'all'}: {award.wins} won, {award.nominations} nominated"
+            for award in r.awards
         ],
         "; ",
     ),
     "Recommends": lambda r: _some(
-        [other["title"] for other in r.related or () if other["relation"] == "similar"]
+        [other.title for other in r.related if other.relation == "similar"]
     ),
     "Connections": lambda r: _some(
         [
-            f"{o.get('connection') or 'see'} {o['title']}"
-            for o in r.related or ()
-            if o["relation"] == "connection"
+            f"{other.connection or 'see'} {other.title}"
+            for other in r.related
+            if other.relation == "connection"
         ],
         "; ",
     ),
     "Money": lambda r: _some(
         [
-            f"{a['kind'].replace('_', ' ')}: {number(a['value'])} {a['currency']}"
-            for a in r.amounts or ()
+            f"{amount.kind.replace('_', ' ')}: {number(amount.value)} {amount.currency}"
+            for amount in r.amounts
         ],
         "; ",
     ),
-    "Other ids": lambda r: _some(
-        [f"{name} {value}" for name, value in (r.external_ids or {}).items()]
-    ),
+    "Other ids": lambda r: _some([f"{name} {value}" for name, value in r.external_ids.items()]),
 }
 
 
@@ -156,7 +156,7 @@ def _some(texts: Sequence[str] | None, between: str = ", ") -> str:
     return between.join(texts[:_SHOWN]) + more
 
 
-def _facts(records: Sequence[Any]) -> dict[str, list[str]]:
+def _facts(records: Sequence[Movie]) -> dict[str, list[str]]:
     """Return each fact that a site states, with the sites' words in the order of the records."""
     facts = {name: [str(read(record) or "") for record in records] for name, read in _FACTS.items()}
     return {name: said for name, said in facts.items() if any(said)}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.basics.errors import TransientStoreError
-from moviecrawler.database.embedded import read_embedded
+from moviecrawler.database.sqlite import read_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,7 +45,7 @@ def valid_aliases(settings: Mapping[str, Any], site: Site, now: datetime) -> dic
             cursor.execute(_VALID.format("%s"), (site, since))
             return dict(cursor.fetchall())
     try:
-        with closing(read_embedded(Path(settings["DATA_DIR"]))) as connection:
+        with closing(read_sqlite(Path(settings["DATA_DIR"]))) as connection:
             values = (site, since.astimezone(UTC).isoformat())
             return dict(connection.execute(_VALID.format("?"), values))
     except FileNotFoundError:

@@ -14,11 +14,12 @@ from psycopg2.extras import NamedTupleCursor
 from moviecrawler.basics.errors import (
     ConfigurationError,
     RejectedError,
+    SchemaError,
     TooSlowError,
     TransientStoreError,
 )
 from moviecrawler.basics.texts import on_one_line
-from moviecrawler.database.schema import update_schema
+from moviecrawler.database.postgres import update_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,8 +31,11 @@ _FORM = "postgresql://user:password@host:5432/database"
 _SESSION = """
 SET TimeZone = 'UTC';
 SET statement_timeout = '60s';
--- An idle transaction must not keep other processes waiting.
+-- An idle transaction must not keep other processes waiting, nor may one whose client has vanished.
 SET idle_in_transaction_session_timeout = '30s';
+SET tcp_keepalives_idle = 30;
+SET tcp_keepalives_interval = 10;
+SET tcp_keepalives_count = 3;
 -- A stricter level would show data from before a lock was waited for.
 SET default_transaction_isolation = 'read committed';
 """
@@ -51,13 +55,14 @@ _REFUSED = re.compile(
     '|(?:database|role|file) ".*" does not exist'
 )
 """Messages of a server that refuses us permanently. libpq doesn't pass on their error codes."""
-_POOLER_ERRORS = (psycopg2.errors.UndefinedTable, psycopg2.errors.DuplicateTable)
-_SESSION_TABLE = "incoming"
-"""A temporary table of `session.sql`."""
-_POOLER = (
-    "if DATABASE_URL leads through a pooler such as PgBouncer, have it pool sessions,"
-    " not transactions"
+_WRONG_STATEMENT = (
+    psycopg2.errors.UndefinedTable,
+    psycopg2.errors.UndefinedColumn,
+    psycopg2.errors.UndefinedFunction,
+    psycopg2.errors.DatatypeMismatch,
+    psycopg2.errors.SyntaxError,
 )
+"""Errors of a statement that the tables don't fit."""
 REJECTIONS = (
     psycopg2.DataError,
     psycopg2.IntegrityError,
@@ -120,14 +125,14 @@ def connect(url: str) -> Connection:
 def open_database(url: str, is_ending: Callable[[], bool] = lambda: False) -> Connection:
     """Connect to a database, and update its schema.
 
-    Raises the same as `connect` and `update_schema`.
+    Raises the same as `connect` and `update_postgres`.
     """
     connection = connect(url)
     try:
         with refusals_translated():
             with connection, connection.cursor() as cursor:
                 cursor.execute(_SESSION)
-            update_schema(connection, is_ending)
+            update_postgres(connection, is_ending)
     except BaseException:
         connection.close()
         raise
@@ -162,6 +167,10 @@ def errors_translated() -> Iterator[None]:
     except REJECTIONS as error:
         # The error's detail may repeat the whole row.
         raise RejectedError(in_one_line(error.diag.message_primary or str(error))) from error
+    except ValueError as error:  # of psycopg2: a text has a NUL
+        raise RejectedError(str(error)) from error
+    except _WRONG_STATEMENT as error:
+        raise SchemaError(in_one_line(str(error))) from error
     except psycopg2.errors.LockNotAvailable as error:
         raise TransientStoreError(
             f"other processes hold the lock: {in_one_line(str(error))}"
@@ -169,20 +178,7 @@ def errors_translated() -> Iterator[None]:
     except psycopg2.errors.QueryCanceled as error:
         raise TooSlowError(in_one_line(str(error))) from error
     except psycopg2.Error as error:
-        raise TransientStoreError(message_of(error)) from error
-
-
-def message_of(error: psycopg2.Error) -> str:
-    """Return a server's message on one line.
-
-    It also says what to do when a pooler has given us another process's session.
-    """
-    text = in_one_line(str(error)) or type(error).__name__
-    return (
-        f"{text}; {_POOLER}"
-        if isinstance(error, _POOLER_ERRORS) and _SESSION_TABLE in text
-        else text
-    )
+        raise TransientStoreError(in_one_line(str(error)) or type(error).__name__) from error
 
 
 def in_one_line(text: str) -> str:

@@ -1,125 +1,176 @@
-"""The schema of the Postgres store, and its versions.
+"""Creates the schema of both databases, and brings an older one up to date.
 
-Version 1 is `sql/schema.sql` with the views that follow it, and each file of `sql/migrations/`
-makes the next. The latest version's functions, in `sql/functions.sql`, replace those of before.
+An empty database gets all tables as `tables.py` declares them; `migrations/` has a script per later
+version and database. Views and functions have no versions: they are replaced when their texts, or
+the rows of `sites` and `score_kinds` of which views are made, have changed.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from contextlib import contextmanager
+from hashlib import blake2b
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final, Protocol
 
-import psycopg2
-
-from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
+from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.database.records import Tables
 from moviecrawler.database.sql import read_sql
+from moviecrawler.database.tables import SCORE_KINDS, SITES, TABLES
+from moviecrawler.database.views import ShownKind, csv_views, view_texts
+from moviecrawler.sites import SCORE_SITES, SCORES
+from moviecrawler.sites import SITES as PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
-    # Psycopg2 writes its classes in small letters.
-    from psycopg2.extensions import connection as Connection  # noqa: N812
+    from moviecrawler.database.records import Row
+    from moviecrawler.database.tables import Dialect
 
 logger = logging.getLogger(__name__)
 
-_LOCK = 7_303_170_117_561_344_000
-"""The advisory lock that is held while a schema is changed: a number that no other program uses."""
-_PAUSE_SECONDS = 0.5
-"""Seconds between two tries to change a schema that others use."""
-_REMIND_SECONDS = 10.0
+VERSION: Final = 4
+"""The version of the schema that `tables.py` declares."""
+REMIND_SECONDS: Final = 10.0
+"""Seconds after which a wait, or long work, is logged once more."""
 
 
-def schema_versions() -> list[str]:
-    """Return the SQL of each version of the schema, from an empty database on."""
-    folder = files("moviecrawler.database.sql").joinpath("migrations")
-    later = sorted(folder.iterdir(), key=lambda script: script.name)
-    scoreboard = f"CREATE VIEW scoreboard AS {read_sql('scoreboard.sql')};"
-    first = [
-        read_sql("schema.sql"),
-        scoreboard,
-        read_sql("part_scores.sql"),
-        read_sql("analysis.sql"),
-    ]
-    scripts = ["\n".join(first), *(script.read_text("utf-8") for script in later)]
-    scripts[-1] += read_sql("functions.sql")
-    return scripts
+class SchemaTables(Tables, Protocol):
+    """A database whose schema is brought up to date."""
+
+    name: str
+    """As messages name it."""
+    dialect: Dialect
+
+    def version(self) -> int:
+        """Return the version of the schema; 0 if there are no tables, -1 if they are another's."""
+
+    def set_version(self, version: int) -> None:
+        """Note the version."""
+
+    def run(self, script: str) -> None:
+        """Run statements, inside the transaction."""
+
+    def drop_views(self) -> None:
+        """Drop all views of ours."""
 
 
-def update_schema(connection: Connection, is_ending: Callable[[], bool] = lambda: False) -> None:
-    """Update a database to this version's schema in one transaction.
+def is_up_to_date(tables: SchemaTables) -> bool:
+    """Return whether a database has this version's schema.
 
-    Of processes that start together, one does it.
-
-    Raises ConfigurationError when the database is not in UTF-8 or has a schema that this version
-    doesn't know, TransientStoreError when this process is shutting down while it waits for others.
+    Raises ConfigurationError for one of a newer version, or another program's.
     """
-    began = time.monotonic()
-    reminded = began
-    while True:
-        try:
-            with connection, connection.cursor() as cursor:
-                return _update(cursor)
-        except (psycopg2.errors.LockNotAvailable, psycopg2.errors.DeadlockDetected) as error:
-            reason = " ".join(str(error).split())
-        if is_ending():
-            raise TransientStoreError(
-                f"other processes use the tables whose schema is to be changed: {reason}"
-            )
-        if time.monotonic() - reminded >= _REMIND_SECONDS:
-            reminded = time.monotonic()
-            logger.warning(
-                "Waiting %.0f s to change the database's schema, which is in use: %s",
-                reminded - began,
-                reason,
-            )
-        time.sleep(_PAUSE_SECONDS)
-
-
-def _update(cursor: psycopg2.extensions.cursor) -> None:
-    versions = schema_versions()
-    if _current_version(cursor) == len(versions):
-        return
-    cursor.execute("SHOW server_encoding")
-    ((encoding,),) = cursor.fetchall()
-    if encoding != "UTF8":
+    version = tables.version()
+    if version > VERSION:
         raise ConfigurationError(
-            f"the database that DATABASE_URL names is in {encoding}; create one with"
-            " ENCODING 'UTF8' TEMPLATE template0"
+            f"{tables.name} has version {version} of the schema, and this version of moviecrawler"
+            f" knows {VERSION} at most; use the newer one that has written it"
         )
-    # Readers lock tables in another order: in a deadlock this change must give way, so its timeout
-    # is below `deadlock_timeout` (1 s).
-    cursor.execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '500ms'")
-    cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-    current = _current_version(cursor)
-    if not 0 <= current <= len(versions):
+    if version < 0:
         raise ConfigurationError(
-            f"the database that DATABASE_URL names has another schema (version {max(current, 0)})"
-            f" than this version of moviecrawler ({len(versions)}); dump it, name a new database,"
-            " and fill that from the dump or by scrapy replay"
+            f"{tables.name} has tables that no version of moviecrawler has made;"
+            " name another database"
         )
-    if current:
-        cursor.execute("SELECT lock_titles()")  # writers wait until the schema is changed
-    for version, script in enumerate(versions[current:], current + 1):
-        cursor.execute(script)
-        cursor.execute("UPDATE schema_version SET version = %s", (version,))
+    if version < VERSION or _missing_rows(tables):
+        return False
+    return tables.select("SELECT views FROM state", ()) == [(_fingerprint(_texts(tables)),)]
 
 
-def _current_version(cursor: psycopg2.extensions.cursor) -> int:
-    """Return the version of the database's schema.
+def update_schema(tables: SchemaTables) -> None:
+    """Create the schema, or bring it up to date, inside one transaction."""
+    version = tables.version()
+    if version == 0:
+        for table in TABLES:
+            tables.run(";\n".join(table.statements(tables.dialect)))
+        tables.run("INSERT INTO state (state_id) VALUES (1)")
+        if tables.dialect == "postgres":
+            tables.run(read_sql("catalogue.sql"))
+    else:
+        for step in range(version + 1, VERSION + 1):
+            tables.run(_migration(step, tables.dialect))
+    tables.set_version(VERSION)
+    missing = _missing_rows(tables)
+    for table in (SITES, SCORE_KINDS):
+        tables.upsert(table, missing.get(table.name, []))
+    texts = _texts(tables)
+    tables.drop_views()
+    for text in texts:
+        tables.run(text)
+    tables.run(f"UPDATE state SET views = '{_fingerprint(texts)}'")
 
-    It is 0 for an empty database, and -1 for another program's.
-    """
-    # Not to_regclass, which may answer from a cache that lacks the tables that another process has
-    # made while this one waited.
-    cursor.execute(
-        "SELECT relname FROM pg_class"
-        " WHERE relname IN ('schema_version', 'records') AND pg_table_is_visible(oid)"
+
+def _migration(version: int, dialect: Dialect) -> str:
+    """Return the script of a version; it is empty where that has nothing new for a database."""
+    script = files("moviecrawler.database").joinpath("migrations", f"{version}-{dialect}.sql")
+    return script.read_text("utf-8") if script.is_file() else ""
+
+
+def _missing_rows(tables: Tables) -> dict[str, list[Row]]:
+    """Return the rows of the sites and scores of this process that a database lacks."""
+    shown = [kind for kind, form in SCORES.items() if form.columns]
+    rows: dict[str, list[Row]] = {
+        "sites": [
+            (site, profile.name, profile.authority, profile.default_list)
+            for site, profile in PROFILES.items()
+        ],
+        "score_kinds": [
+            (
+                kind,
+                SCORE_SITES[kind],
+                form.name,
+                form.lowest,
+                form.scale,
+                form.average_scale,
+                form.audience == "users",
+                form.rates_seasons,
+                shown.index(kind) + 1 if form.columns else None,
+                *(form.columns or (None, None)),
+            )
+            for kind, form in SCORES.items()
+        ],
+    }
+    missing = {}
+    for table, wanted in rows.items():
+        known = set(tables.select(f"SELECT * FROM {table}", ()))
+        if lacking := [row for row in wanted if row not in known]:
+            missing[table] = lacking
+    return missing
+
+
+def _texts(tables: SchemaTables) -> list[str]:
+    """Return the statements that create functions and views."""
+    sites: dict[str, str] = dict(
+        tables.select("SELECT site, main_list FROM sites ORDER BY authority", ())
     )
-    found = {name for (name,) in cursor.fetchall()}
-    if "schema_version" not in found:
-        return -1 if found else 0
-    cursor.execute("SELECT version FROM schema_version")
-    ((version,),) = cursor.fetchall()
-    return int(version)
+    columns = "kind, site, highest, audience, rates_seasons, value_column, count_column"
+    query = f"SELECT {columns} FROM score_kinds WHERE shown IS NOT NULL ORDER BY shown, kind"
+    kinds = [ShownKind(*row) for row in tables.select(query, ())]
+    views = view_texts(sites, kinds)
+    if tables.dialect == "postgres":
+        return [read_sql("functions.sql"), *views, read_sql("analysis.sql")]
+    return [*views, *csv_views(kinds).values()]
+
+
+def _fingerprint(texts: list[str]) -> str:
+    return blake2b("".join(texts).encode(), digest_size=16).hexdigest()
+
+
+@contextmanager
+def said_while(sentence: str, seconds: float = REMIND_SECONDS) -> Iterator[None]:
+    """Log every 10 seconds that something still goes on."""
+    began = time.monotonic()
+    is_over = Event()
+
+    def remind() -> None:
+        while not is_over.wait(seconds):
+            logger.warning("%s for %.0f s", sentence, time.monotonic() - began)
+
+    thread = Thread(target=remind, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

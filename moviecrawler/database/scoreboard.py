@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from moviecrawler.database.aliases import embedded_aliases
-from moviecrawler.database.embedded import transaction
+from moviecrawler.database.records import COMPARED, read_stored
 from moviecrawler.database.sql import read_sql
-from moviecrawler.items import Movie, TitleKind
+from moviecrawler.database.sqlite import SqliteTables, transaction
 from moviecrawler.matching.titles import match_titles, newer_records
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCORES, SITES
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
-    from moviecrawler.items import ScoreKind, Site
+    from moviecrawler.items import ScoreKind, Site, TitleKind
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,8 +83,7 @@ SCORE_COLUMNS: Final = {
 ID_COLUMNS: Final = {site: f"{site}_id" for site in SITES}
 _KINDS: Final = {column: kind for kind, column in SCORE_COLUMNS.items()}
 _SITES: Final = {column: site for site, column in ID_COLUMNS.items()}
-_COMPARED = read_sql("embedded_pool.sql")
-_ROWS = read_sql("embedded_scoreboard.sql").format(rows=read_sql("scoreboard.sql"))
+_PLACE = read_sql("place_embedded.sql")
 _VALUES = ", ".join(
     f"CAST({column} AS double precision) AS {column}" for column in SCORE_COLUMNS.values()
 )
@@ -97,8 +96,7 @@ _TITLES = """
 SELECT title, year, kind, {values}, imdb_votes, imdb_id, {others}, tmdb_id, matched_by
 FROM scoreboard
 {where}
-ORDER BY CASE WHEN imdb_list_rank IS NOT NULL THEN imdb_list_name END COLLATE {bytes} NULLS LAST,
-    CASE WHEN imdb_list_name IS NOT NULL THEN imdb_list_rank END NULLS LAST,
+ORDER BY imdb_list_rank NULLS LAST,
     imdb_votes DESC NULLS LAST,
     best_list_rank NULLS LAST,
     title COLLATE {bytes},
@@ -130,8 +128,8 @@ _OF_PARTS: dict[TitleKind | None, dict[str, str]] = {
 def scoreboard_query(collation: str, kind: TitleKind | None, limit: int | None) -> str:
     """Return the query of a database for the scoreboard's rows: all or the first `limit`.
 
-    They are those of a kind, or of all titles but seasons and episodes. IMDb's lists come first, in
-    their order, then the other titles by votes. `collation` is the database's name for the order of
+    They are those of a kind, or of all titles but seasons and episodes. IMDb's main list comes
+    first, then the other titles by votes. `collation` is the database's name for the order of
     bytes.
     """
     named = {
@@ -147,47 +145,43 @@ def scoreboard_query(collation: str, kind: TitleKind | None, limit: int | None) 
     return query if limit is None else f"{query} LIMIT {limit:d}"
 
 
-def titles_in(connection: sqlite3.Connection) -> int:
-    """Return how many rows `movies` has."""
-    ((count,),) = connection.execute("SELECT count(*) FROM movies")
+def records_in(connection: sqlite3.Connection) -> int:
+    """Return how many records there are."""
+    ((count,),) = connection.execute("SELECT count(*) FROM records")
     return int(count)
 
 
-def make_scoreboard(connection: sqlite3.Connection) -> None:
-    """Replace the embedded database's scoreboard in one transaction. Raises sqlite3.Error."""
+def match_embedded(connection: sqlite3.Connection) -> None:
+    """Decide which records of the embedded database are one title. Raises sqlite3.Error."""
     # Its libraries would slow down every start.
 
-    connection.execute(
-        "CREATE TEMPORARY TABLE IF NOT EXISTS matches"
-        " (title_id, site, site_id, matched_by, PRIMARY KEY (title_id, site))"
-    )
+    tables = SqliteTables(connection)
     with transaction(connection, "DEFERRED"):
         ((written,),) = connection.execute("SELECT written FROM state")
-        ids: dict[tuple[str, str | None], int] = {}
-        movies = []
-        for movie_id, item in connection.execute(_COMPARED):
-            movie = msgspec.json.decode(item, type=Movie)
-            ids[movie.site, movie.site_id] = movie_id
-            movies.append(movie)
+        found = read_stored(tables, "kind NOT IN ('season', 'episode')", (), view=COMPARED)
         aliases = embedded_aliases(connection)
+    movies = [stored.movie for stored in found]
+    ids = {id(stored.movie): stored.record_id for stored in found}
     older = newer_records(movies, aliases)
-    shown = [movie for number, movie in enumerate(movies) if number not in older]
-    connection.execute("DELETE FROM temp.matches")
+    # The record_id, the title_id and the newer_id of each record.
+    placed: list[tuple[int, int | None, int | None]] = [
+        (found[number].record_id, None, found[newer].record_id) for number, newer in older.items()
+    ]
+    matched_by = []
+    shown = (movie for number, movie in enumerate(movies) if number not in older)
     for joined in match_titles(shown):
-        found = [joined.movies[site] for site in BY_AUTHORITY if site in joined.movies]
-        title_id = ids[found[0].site, found[0].site_id]
-        reasons = msgspec.json.encode(
-            [", ".join(match.reasons) for match in joined.matches]
-        ).decode()
-        rows = [(title_id, movie.site, movie.site_id, reasons) for movie in found]
-        connection.executemany("INSERT INTO temp.matches VALUES (?, ?, ?, ?)", rows)
-    columns = ", ".join(name for _, name, *_ in connection.execute("PRAGMA table_info(scoreboard)"))
+        records = [ids[id(joined.movies[site])] for site in BY_AUTHORITY if site in joined.movies]
+        placed += [(record_id, records[0], None) for record_id in records]
+        reasons = [", ".join(match.reasons) for match in joined.matches]
+        matched_by.append((records[0], msgspec.json.encode(reasons).decode()))
     with transaction(connection, "IMMEDIATE"):
-        connection.execute("DELETE FROM scoreboard")
-        # S608: the columns are ours.
         connection.execute(
-            f"INSERT INTO scoreboard ({columns}) SELECT {columns} FROM ({_ROWS})"  # noqa: S608
+            "CREATE TEMPORARY TABLE placed (record_id PRIMARY KEY, title_id, newer_id)"
         )
+        connection.execute("CREATE TEMPORARY TABLE matched (title_id PRIMARY KEY, matched_by)")
+        connection.executemany("INSERT INTO placed VALUES (?, ?, ?)", placed)
+        connection.executemany("INSERT INTO matched VALUES (?, ?)", matched_by)
+        tables.run(_PLACE)
         connection.execute("UPDATE state SET matched = ? WHERE matched < ?", (written, written))
 
 

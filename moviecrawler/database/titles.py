@@ -10,15 +10,17 @@ episodes are not compared: `sync_catalogue` gives them titles by their series.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from moviecrawler.database.aliases import by_site
 from moviecrawler.database.connection import as_json
+from moviecrawler.database.postgres import PostgresTables, is_part, match_hashes
+from moviecrawler.database.records import COMPARED, Key, Stored, read_by_key, read_stored
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
 from moviecrawler.matching.titles import MatchedTitle, match_keys, match_titles, newer_records
@@ -32,58 +34,31 @@ if TYPE_CHECKING:
 
     from moviecrawler.sites import Site
 
+logger = logging.getLogger(__name__)
+
 _CANDIDATES = read_sql("candidates.sql")
 _REGROUP = read_sql("regroup.sql")
-_POOL = read_sql("pool.sql")
-_LOCATE = read_sql("locate.sql")
+_UNREAD = read_sql("unread_titles.sql")
 _BY_ALIAS = read_sql("titles_by_alias.sql")
 _SYNC = (
     "SELECT sync_catalogue(ARRAY(SELECT unnest(%(titles)s::bigint[])"
     " UNION SELECT title_id FROM records WHERE record_id = ANY (%(records)s::bigint[])))"
 )
 _STORED_SITES = (
-    "SELECT site::text FROM unnest(enum_range(NULL::site)) AS s (site)"
-    " WHERE EXISTS (SELECT FROM records r WHERE r.site = s.site)"
+    "SELECT site FROM sites s WHERE EXISTS (SELECT FROM records r WHERE r.site = s.site)"
 )
 _BY_IMDB_ID = "SELECT title_id, imdb_id FROM titles WHERE imdb_id = ANY (%s)"
 _ALIASES_OF = (
-    "SELECT a.site::text, a.old_id, a.new_id FROM aliases a"
-    " JOIN unnest(%(sites)s::site[], %(site_ids)s::text[]) AS old (site, site_id)"
+    "SELECT a.site, a.old_id, a.new_id FROM aliases a"
+    " JOIN unnest(%(sites)s::text[], %(site_ids)s::text[]) AS old (site, site_id)"
     " ON a.site = old.site AND a.old_id = old.site_id"
 )
 _NEW_KEYS = "UPDATE records SET match_keys = %s WHERE record_id = %s"
 _NEW_TITLE = "INSERT INTO titles DEFAULT VALUES RETURNING title_id"
 _MAX_RECORDS = 100
-"""A search that finds more records than this says nothing."""
+"""A key that more records share than this says nothing."""
 _SEARCH_BATCH = 1_000
 """Searches in one statement; more would take too long."""
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Stored:
-    """A record as the database has it."""
-
-    record_id: int
-    title_id: int
-    movie: Movie
-    is_new: bool = False
-    """Whether it is new in this batch, so that it has a title of its own."""
-    is_changed: bool = True
-    """Whether its keys have changed, so that it may belong to another title."""
-    placed_by_hand: bool = False
-    newer_id: int | None = None
-    """The record of the same title on the same site that is shown instead; None for one that is
-    shown."""
-
-
-def is_part(movie: Movie) -> bool:
-    """Return whether a movie is a part of a series, like the database's function of that name."""
-    return movie.series_id is not None or movie.kind in {"season", "episode"}
-
-
-def hash_keys(movie: Movie) -> list[int]:
-    """Return the hashes by which a record is found, sorted; none for a part of a series."""
-    return [] if is_part(movie) else sorted(_hashes(match_keys(movie), [movie.site]))
 
 
 class Move(msgspec.Struct, kw_only=True):
@@ -155,35 +130,22 @@ def match_again(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
 
     Call it under `lock_titles`.
     """
-    changed = read_stored(cursor, [site] * len(site_ids), site_ids)
+    changed = read_changed(cursor, [(site, site_id) for site_id in site_ids])
     apply_plan(cursor, plan_titles(cursor, changed), changed)
 
 
-def read_stored(cursor: Cursor, sites: Sequence[Site], site_ids: Sequence[str]) -> list[Stored]:
-    """Return the records of titles that were not placed by hand, and update their keys."""
-    cursor.execute(_LOCATE, {"sites": sites, "site_ids": site_ids})
-    stored = []
-    for (
-        record_id,
-        title_id,
-        known_keys,
-        by_hand,
-        newer_id,
-        _,
-        verified_imdb_id,
-        item,
-    ) in cursor.fetchall():
-        if known_keys is None or by_hand:
-            continue
-        movie = msgspec.json.decode(item, type=Movie)
-        movie.imdb_id = movie.imdb_id or verified_imdb_id
-        keys = hash_keys(movie)
-        if keys != known_keys:
-            cursor.execute(_NEW_KEYS, (keys, record_id))
-        stored.append(
-            Stored(record_id=record_id, title_id=title_id, movie=movie, newer_id=newer_id)
-        )
-    return stored
+def read_changed(cursor: Cursor, keys: Collection[Key]) -> list[Stored]:
+    """Return the records that were not placed by hand, and update their keys."""
+    tables = PostgresTables(cursor)
+    places = tables.places_of(keys)
+    changed = [stored for stored in read_by_key(tables, keys) if not stored.placed_by_hand]
+    for stored in changed:
+        movie = stored.movie
+        movie.imdb_id = movie.imdb_id or places[movie.site, str(movie.site_id)].imdb_id
+        match_keys = tables.match_keys_of(movie)
+        if match_keys != stored.match_keys:
+            cursor.execute(_NEW_KEYS, (match_keys, stored.record_id))
+    return changed
 
 
 def sync_catalogue(cursor: Cursor, titles: Collection[int], records: Collection[int]) -> None:
@@ -205,18 +167,6 @@ def _titles_by_imdb_id(cursor: Cursor, changed: Iterable[Stored]) -> set[int]:
     return {title_id for title_id, _ in found} | {named[imdb_id].title_id for _, imdb_id in found}
 
 
-def _hashes(keys: Iterable[str], sites: Collection[Site]) -> set[int]:
-    """Return the hashes of keys on sites.
-
-    They differ by site so that a search skips the asking record's own site.
-    """
-    return {
-        int.from_bytes(blake2b(f"{site} {key}".encode(), digest_size=8).digest(), signed=True)
-        for site in sites
-        for key in keys
-    }
-
-
 def _search_keys(record: Stored, stored_sites: Collection[Site]) -> set[int]:
     """Return the hashes by which other records of a record's title are searched.
 
@@ -226,9 +176,9 @@ def _search_keys(record: Stored, stored_sites: Collection[Site]) -> set[int]:
     if is_part(movie):
         return set()
     others = set(stored_sites) - {movie.site}
-    keys = _hashes(match_keys(movie, asking=True), others) if others else set()
+    keys = match_hashes(match_keys(movie, asking=True), others) if others else set()
     if movie.imdb_id is not None and movie.site != ID_SITE:
-        keys |= _hashes([movie.imdb_id], [movie.site])  # of an older record
+        keys |= match_hashes([movie.imdb_id], [movie.site])  # of an older record
     return keys
 
 
@@ -250,37 +200,67 @@ def _titles_by_alias(cursor: Cursor, changed: Sequence[Stored]) -> dict[int, set
 
 
 def _search(cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]]) -> dict[int, set[int]]:
-    """Return, by the id of an asking record, the other titles that records with its hashes have."""
+    """Return, by the id of an asking record, the other titles that records with its hashes have.
+
+    A key that too many records share says nothing: a search that finds too many is done again key
+    by key, without the crowded ones.
+    """
     own = {record.record_id: record.title_id for record, _ in asked}
     found: dict[int, set[int]] = defaultdict(set)
-    for begin in range(0, len(asked), _SEARCH_BATCH):
-        questions = [
-            {"asker": record.record_id, "keys": keys}
-            for record, keys in asked[begin : begin + _SEARCH_BATCH]
-        ]
-        cursor.execute(
-            _CANDIDATES, {"asked": msgspec.json.encode(questions).decode(), "most": _MAX_RECORDS}
+    questions = [{"asker": record.record_id, "keys": list(keys)} for record, keys in asked]
+    crowded = _ask(cursor, questions, found)
+    by_key = [
+        {"asker": record.record_id, "keys": [key]}
+        for record, keys in asked
+        if record.record_id in crowded
+        for key in keys
+    ]
+    if by_key:
+        dropped = len(_ask(cursor, by_key, found))
+        logger.info(
+            "%d of %d searches have keys that more than %d records share, and go without them",
+            dropped,
+            len(asked),
+            _MAX_RECORDS,
         )
+    return {
+        record_id: titles - {own[record_id]}
+        for record_id, titles in found.items()
+        if titles - {own[record_id]}
+    }
+
+
+def _ask(
+    cursor: Cursor, questions: Sequence[dict[str, Any]], found: dict[int, set[int]]
+) -> set[int]:
+    """Add the titles that searches find, by the asking record; return those that find too many."""
+    crowded: set[int] = set()
+    for begin in range(0, len(questions), _SEARCH_BATCH):
+        asked = msgspec.json.encode(questions[begin : begin + _SEARCH_BATCH]).decode()
+        cursor.execute(_CANDIDATES, {"asked": asked, "most": _MAX_RECORDS})
         for record_id, title_id in cursor.fetchall():
-            if title_id != own[record_id]:
+            if title_id is None:
+                crowded.add(record_id)
+            else:
                 found[record_id].add(title_id)
-    return found
+    return crowded
 
 
 def _match(cursor: Cursor, titles: Collection[int]) -> Plan:
     """Return the records of titles, and match those that are shown and were not placed by hand."""
     if not titles:
         return Plan()
-    cursor.execute(_POOL, {"titles": sorted(titles)})
-    pool = [
-        Stored(
-            record_id=record_id,
-            title_id=title_id,
-            placed_by_hand=placed_by_hand,
-            newer_id=newer_id,
-            movie=msgspec.json.decode(item, type=Movie),
-        )
-        for record_id, title_id, placed_by_hand, newer_id, item, _ in cursor.fetchall()
+    tables = PostgresTables(cursor)
+    of_title = "title_id {ids} OR newer_id IN (SELECT record_id FROM records WHERE title_id {ids})"
+    pool = read_stored(tables, of_title, titles, view=COMPARED)
+    places = tables.places_of([(stored.movie.site, str(stored.movie.site_id)) for stored in pool])
+    for stored in pool:
+        movie = stored.movie
+        movie.imdb_id = movie.imdb_id or places[movie.site, str(movie.site_id)].imdb_id
+    cursor.execute(_UNREAD, {"titles": sorted(titles)})
+    pool += [
+        Stored(record_id=-title_id, title_id=title_id, movie=msgspec.json.decode(item, type=Movie))
+        for title_id, item in cursor.fetchall()
     ]
     plan = Plan(titles=titles, pool=pool)
     _find_older(cursor, plan)

@@ -39,6 +39,8 @@ class DatasetPass:
         self._interrupts: list[Callable[[], object]] = [client.interrupt]
         self.damaged: dict[tuple[str, str], tuple[int, str]] = {}
         """As in `Tables`; it is complete at the end of the pass."""
+        self.ranks: Mapping[str, int] = {}
+        """The rank of each title of the chart that is requested."""
         self.list_damage = ""
         """Why titles of the list may be missing; it is known at the end of the pass."""
 
@@ -96,8 +98,8 @@ class DatasetPass:
                 yield from read_titles(tables)
             else:
                 if list_name in CHARTS:
-                    ranks = tables.want_chart(list_name, limit)
-                    yield from _ranked(read_titles(tables), ranks, list_name, frozenset(ids))
+                    self.ranks = tables.want_chart(list_name, limit)
+                    yield from _ranked(read_titles(tables), self.ranks, frozenset(ids))
                 else:
                     tables.want_all(limit)
                     yield from read_titles(tables)
@@ -108,7 +110,6 @@ class DatasetPass:
 def _ranked(
     titles: Iterable[Movie | MissingTitle],
     ranks: Mapping[str, int],
-    list_name: str,
     ids: frozenset[str],
 ) -> list[Movie | MissingTitle]:
     """Return the titles of a chart by rank, after those that were requested by their `ids`.
@@ -119,14 +120,7 @@ def _ranked(
     ranked: list[Movie | MissingTitle] = []
     for title in titles:
         site_id = str(title.site_id)
-        if isinstance(title, MissingTitle):
-            ranked.append(title)
-        elif site_id in ranks:
-            title.list_name = list_name
-            title.list_rank = ranks[site_id]
-            title.list_computed = True
-            ranked.append(title)
-        elif site_id in ids:
+        if isinstance(title, MissingTitle) or site_id in ranks or site_id in ids:
             ranked.append(title)
         else:
             ranked.append(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 
 from moviecrawler.catalogue.rows import Listed
-from moviecrawler.items import Fetched, Miss, Movie, RawPage
+from moviecrawler.items import Fetched, ListPage, Miss, Movie, RawPage
 from moviecrawler.signals import (
     item_completed,
     item_outcomes,
@@ -51,9 +51,9 @@ class ItemCompletion:
     """Send `item_passed` and `item_completed` for each item.
 
     An item has passed once it is through the pipelines, and is completed once each of its stores
-    has an outcome, too. Movies and misses go to every store that has opened, raw pages to the
-    archive, news for the catalogue to Postgres, anything else to none. Items are known by their
-    id(), as two may be equal.
+    has an outcome, too. Movies, misses and pages of lists go to every store that has opened, raw
+    pages to the archive, news for the catalogue to Postgres, anything else to none. Items are known
+    by their id(), as two may be equal.
     """
 
     def __init__(self, manager: SignalManager) -> None:
@@ -117,7 +117,7 @@ class ItemCompletion:
             del self._dropped[next(iter(self._dropped))]
 
     def _check(self, entry: _Followed) -> None:
-        stores = self._stores if isinstance(entry.item, Movie | Miss) else set()
+        stores = self._stores if isinstance(entry.item, Movie | Miss | ListPage) else set()
         if isinstance(entry.item, RawPage):
             stores = {"archive"}
         elif isinstance(entry.item, Fetched | Listed):

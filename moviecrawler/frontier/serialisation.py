@@ -78,6 +78,7 @@ class _ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `parse_list` and `parse_sitemap`; each spider uses some of them."""
 
     name: str = ""
+    pass_at: str = ""
     offset: int = 0
     page: int = 0
     before: int = 0

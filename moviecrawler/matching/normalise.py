@@ -159,13 +159,15 @@ def parts(title: str) -> Iterator[str]:
     for shown in _shown_names(title):
         found = [part for part in _BETWEEN_PARTS.split(shown) if part]
         if len(found) > 1:
-            number = _MERE_NUMBER.fullmatch(normalise(found[-1]))
+            subtitle = normalise(found[-1])
+            number = _MERE_NUMBER.fullmatch(subtitle)
             # "Dune: Part One" is also called "Dune", but "Dune: Part Two" is not; "Part Two" alone
             # says nothing.
             if number is None or number[1] == "1":
                 yield normalise(found[0])
             if number is None:
-                yield normalise(found[-1])
+                if _NOTE.fullmatch(subtitle) is None:  # "The Lamp: The Movie" is not called "Movie"
+                    yield subtitle
                 # "Ice Age 2: The Meltdown" is also called "Ice Age: The Meltdown".
                 yield normalise(f"{found[0].rstrip('0123456789')} {found[-1]}")
         if (bare := _POSSESSOR.sub("", shown)) != shown:

@@ -26,7 +26,7 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
 from moviecrawler.basics.errors import ClockError, ConfigurationError, TransientStoreError
-from moviecrawler.items import Miss, Movie
+from moviecrawler.items import ListPage, Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
@@ -82,7 +82,7 @@ class BatchingPipeline:
     block run in the `StoreWriter`'s thread.
     """
 
-    item_types: ClassVar[tuple[type, ...]] = (Movie, Miss)
+    item_types: ClassVar[tuple[type, ...]] = (Movie, Miss, ListPage)
     """The types of items that the store takes."""
     default_limits: ClassVar[Limits] = Limits()
     """The limits where settings don't change them."""

@@ -16,7 +16,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.basics.clock import latest
 from moviecrawler.basics.errors import ConfigurationError, RejectedError, TransientStoreError
-from moviecrawler.items import Miss, Movie
+from moviecrawler.items import ListPage, Miss, Movie
 from moviecrawler.matching.merging import merged
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Store, time_of
@@ -54,7 +54,7 @@ large."""
 
 
 class MongoPipeline(BatchingPipeline):
-    """Writes movies to the collection `movies` of MONGO_URL's database, and misses to `misses`."""
+    """Writes the collections `movies`, `misses` and `lists` of MONGO_URL's database."""
 
     @classmethod
     def store_from_settings(cls, settings: BaseSettings) -> MongoStore:
@@ -67,7 +67,10 @@ class MongoPipeline(BatchingPipeline):
 
 
 class MongoStore(Store):
-    """The collections `movies` and `misses`, where the `_id` of a document is `<site>/<site_id>`.
+    """The collections `movies`, `misses` and `lists`.
+
+    The `_id` of a document is `<site>/<site_id>`, that of a list's page
+    `<site>/<list_name>/<page_offset>`.
 
     A movie's document is read, merged with the new one, and replaced only if its `rev` is
     unchanged: no process undoes another's write.
@@ -116,6 +119,9 @@ class MongoStore(Store):
                 self._write_misses(misses)
             if movies := [record.item for record in records if isinstance(record.item, Movie)]:
                 self._write_movies(movies)
+            self._write_lists(
+                [item for record in records if isinstance(item := record.item, ListPage)]
+            )
 
     def close(self) -> None:
         """Disconnect."""
@@ -181,6 +187,17 @@ class MongoStore(Store):
                 for miss in new
             ],
         )
+
+    def _write_lists(self, pages: Sequence[ListPage]) -> None:
+        """Store pages of lists, each in the place of that of an earlier pass."""
+        writes = []
+        for page in pages:
+            key = f"{page.site}/{page.list_name}/{page.page_offset}"
+            document = {"_id": key, **msgspec.to_builtins(page, builtin_types=(datetime,))}
+            # As with misses, a newer one makes the upsert fail with a duplicate key.
+            older = {"_id": key, "pass_at": {"$lte": page.pass_at}}
+            writes.append(ReplaceOne(older, document, upsert=True))
+        self._bulk("lists", writes)
 
     def _bulk(self, name: str, writes: Sequence[Any]) -> int:
         """Return how many documents the writes found or inserted."""

@@ -19,13 +19,13 @@ from botocore.exceptions import (
     ConnectionError,  # noqa: A004 - its name
     HTTPClientError,
 )
-from isal import igzip, isal_zlib
+from isal import igzip
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.basics.credentials import redacted
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.basics.service_urls import is_open_to_others
-from moviecrawler.items import Movie
+from moviecrawler.items import ListPage, Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store, time_of
 
@@ -49,6 +49,10 @@ S3_LIMITS = Limits(
     buffer_bytes=24 * 1024 * 1024,
 )
 """The default limits of both stores in a bucket."""
+
+
+_FOLDERS = {Movie: "movies", Miss: "misses", ListPage: "lists"}
+"""The folder of each kind of item."""
 
 
 class S3Pipeline(BatchingPipeline):
@@ -139,18 +143,18 @@ class Bucket:
             self._client = None
 
     def put(self, key: str, data: bytes, content_type: str) -> None:
-        """Write an object with its checksum, which buckets with Object Lock ask for.
+        """Write an object with its MD5, which every server checks, and Object Lock asks for.
 
         Raises TransientStoreError.
         """
-        checksum = base64.b64encode(isal_zlib.crc32(data).to_bytes(4)).decode()
+        digest = hashlib.md5(data, usedforsecurity=False).digest()
         with _errors_translated():
             self._client.put_object(
                 Bucket=self._name,
                 Key=self._prefix + key,
                 Body=data,
                 ContentType=content_type,
-                ChecksumCRC32=checksum,
+                ContentMD5=base64.b64encode(digest).decode(),
             )
 
     def keys(self, folder: str) -> Iterator[str]:
@@ -173,7 +177,7 @@ class Bucket:
 
 
 class S3Store(Store):
-    """Write movies as `movies/site=…/date=…/*.jsonl.gz` and misses as `misses/…`.
+    """Write movies as `movies/site=…/date=…/*.jsonl.gz`, misses as `misses/…`, lists as `lists/…`.
 
     Each item is a line; the date is that of its page. A title has a line for each time that it was
     stored; `matching.merging.merged` makes one record of them. A batch that is written again
@@ -195,9 +199,7 @@ class S3Store(Store):
 
     def write(self, records: Sequence[Record]) -> None:
         """Write an object for each kind of item, site and date of the batch."""
-        folders = by_folder(
-            records, lambda item: ("movies" if isinstance(item, Movie) else "misses", time_of(item))
-        )
+        folders = by_folder(records, lambda item: (_FOLDERS[type(item)], time_of(item)))
         for folder, members in folders.items():
             lines = b"".join(record.encoded + b"\n" for record in members)
             name = object_name(min(time_of(record.item) for record in members), lines)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.basics.errors import RejectedError
-from moviecrawler.items import Movie
+from moviecrawler.items import ListPage, Movie
 from moviecrawler.options import StoreOptions
 
 if TYPE_CHECKING:
@@ -49,8 +49,10 @@ class Limits:
         return not items or (items < self.buffer_items and size + more <= self.buffer_bytes)
 
 
-def time_of(item: Movie | Miss) -> datetime:
+def time_of(item: Movie | Miss | ListPage) -> datetime:
     """Return when an item was fetched. Raises RejectedError for one without a time or a site_id."""
+    if isinstance(item, ListPage):
+        return item.read_at
     time = item.scraped_at if isinstance(item, Movie) else item.checked_at
     if time is None or item.site_id is None:
         raise RejectedError("a movie without site_id or scraped_at can't be stored")
@@ -72,6 +74,14 @@ class Record:
     """The spool file that it was loaded from; None for an item of this run."""
     slow: int = 0
     """How often writing it alone took too long."""
+
+
+def in_order(records: Sequence[Record]) -> list[Movie | Miss | ListPage]:
+    """Return the items of records in the order of their times.
+
+    Raises RejectedError for one without a time or a site_id.
+    """
+    return sorted((record.item for record in records), key=time_of)
 
 
 class Store(ABC):

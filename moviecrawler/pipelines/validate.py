@@ -17,7 +17,7 @@ from scrapy.exceptions import DropItem
 from moviecrawler.basics.errors import ConfigurationError, InvalidItemError
 from moviecrawler.basics.texts import on_one_line, shortened, without_controls
 from moviecrawler.basics.values import parse_date
-from moviecrawler.items import HISTOGRAM_BARS, Miss, Movie
+from moviecrawler.items import HISTOGRAM_BARS, ListPage, Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
 from moviecrawler.sites import ID_SITE, SCORES
@@ -48,11 +48,11 @@ _MAY_BE_UNCLEAN = re.compile(r'\\[^"\\]|[:,\[]" ')
 """JSON escapes some control characters, and the others are not printable. A text of spaces alone
 begins with one."""
 _PAID = frozenset({"rent", "buy"})
-_DECODERS = {kind: msgspec.json.Decoder(kind) for kind in (Movie, Miss)}
+_DECODERS = {kind: msgspec.json.Decoder(kind) for kind in (Movie, Miss, ListPage)}
 
 
 class ValidatePipeline:
-    """Drops every Movie and Miss that `check` refuses.
+    """Drops every Movie, Miss and ListPage that `check` refuses.
 
     A dropped item is written to `rejected.jsonl` with the reason, sent with the signal
     `item_rejected`, and counted in `items/rejected` and `items/rejected/<field>`.
@@ -72,9 +72,9 @@ class ValidatePipeline:
         )
 
     async def process_item(self, item: Any) -> Any:
-        """Return the item; raise DropItem for a Movie or Miss that `check` refuses."""
+        """Return the item; raise DropItem for one that `check` refuses."""
         try:
-            if isinstance(item, Movie | Miss):
+            if isinstance(item, Movie | Miss | ListPage):
                 check(item, is_read=True)
         except InvalidItemError as error:
             raise DropItem(await self._reject(item, error)) from None
@@ -91,7 +91,7 @@ class ValidatePipeline:
         return reason
 
 
-def check(item: Movie | Miss, *, is_read: bool = False) -> None:
+def check(item: Movie | Miss | ListPage, *, is_read: bool = False) -> None:
     """Remove control characters from an item's texts, and check its values.
 
     Raises InvalidItemError for a value that the item can't have.
@@ -128,7 +128,7 @@ def check(item: Movie | Miss, *, is_read: bool = False) -> None:
         )
 
 
-def _encoded(item: Movie | Miss) -> str:
+def _encoded(item: Movie | Miss | ListPage) -> str:
     """Return an item as JSON. Raises InvalidItemError for the field that can't be encoded."""
     try:
         return msgspec.json.encode(item).decode()

@@ -17,7 +17,13 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from moviecrawler.basics.errors import OutputError, RejectedError, TooSlowError, TransientStoreError
+from moviecrawler.basics.errors import (
+    OutputError,
+    RejectedError,
+    SchemaError,
+    TooSlowError,
+    TransientStoreError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -220,6 +226,8 @@ class StoreWriter:
         """
         try:
             is_durable = await self._attempt(partial(self._write, batch))
+        except SchemaError:
+            raise  # no try and no other item would mend it
         except RejectedError as error:
             reason = str(error)
         except TooSlowError as error:

@@ -120,6 +120,8 @@ class ScoreProfile:
     unit: str = ""
     facts: tuple[str, ...]
     """What its site publishes beside the value: fields of `Score`."""
+    rates_seasons: bool = True
+    """Whether its site rates seasons; otherwise a season has the mean of its episodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

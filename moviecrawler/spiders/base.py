@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -18,7 +19,7 @@ from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.runs import describe_crawl, open_backend
 from moviecrawler.frontier.serialisation import due_title_of
-from moviecrawler.items import Fetched, Miss
+from moviecrawler.items import Fetched, ListEntry, ListPage, Miss
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.titles import verify
 from moviecrawler.politeness.budgets import site_budget
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
         Mapping,
         Sequence,
     )
-    from datetime import datetime
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -326,13 +326,47 @@ class MovieSpider(scrapy.Spider):
 
     # --- Reading lists ----------------------------------------------------------------------------
 
-    def requests_of(self, listing: Listing, name: str, before: int = 0) -> Iterator[Request]:
-        """Yield the requests of a list page's titles, which has `before` entries on earlier pages.
+    def items_of_list(
+        self,
+        response: Response,
+        listing: Listing,
+        name: str,
+        pass_at: str,
+        before: int = 0,
+        next_offset: int | None = None,
+        ends: Literal["list", "reading"] | None = "list",
+    ) -> Iterator[Any]:
+        """Yield a page of a list, and the requests of its titles.
 
-        With `lane=due` there are none: the catalogue, which gets the entries by a signal, decides
-        what is due.
+        With `lane=due` there are no requests: the catalogue, which gets the entries by a signal,
+        decides what is due.
+
+        Args:
+            response: The page.
+            listing: What it says.
+            name: The list's name.
+            pass_at: When the pass over the list began.
+            before: Entries on earlier pages.
+            next_offset: Entries up to the end of this page; None: as many as it has.
+            ends: As in `ListPage`.
         """
         self.report_listed(name, listing.entries)
+        ranked = {
+            entry.rank or position: entry.site_id
+            for position, entry in enumerate(listing.entries, before + 1)
+            if id_in_url(self.site, title_url(self.site, entry.site_id)) == entry.site_id
+        }
+        yield ListPage(
+            site=self.site,
+            list_name=name,
+            pass_at=datetime.fromisoformat(pass_at),
+            page_offset=before,
+            next_offset=before + len(listing.entries) if next_offset is None else next_offset,
+            ends=ends,
+            entries=[ListEntry(site_id=ranked[rank], rank=rank) for rank in sorted(ranked)],
+            total=listing.total,
+            read_at=fetched_at(response.meta),
+        )
         if self.plan.lane is not None:
             return
         for position, entry in enumerate(listing.entries, before + 1):
@@ -351,15 +385,18 @@ class MovieSpider(scrapy.Spider):
             titles_listed, site=self.site, list_name=name, entries=entries, ids=ids
         )
 
-    def listed_enough(self, listed: int) -> bool:
+    def listed_enough(self, listed: int, more: Iterable[str] = ()) -> bool:
         """Return whether a list need not be read on.
 
-        `listed` is how many of its titles were read, here or by other workers.
+        Args:
+            listed: How many of its titles were read, here or by other workers.
+            more: Titles that are not requested yet.
         """
         if self.plan.lane is not None:
             return listed >= TRENDING_SIZE
         # This worker knows only what it has requested itself.
-        return self.plan.limit is not None and max(len(self.asked), listed) >= self.plan.limit
+        asked = self.asked.union(more)
+        return self.plan.limit is not None and max(len(asked), listed) >= self.plan.limit
 
     def read_list(self, response: Response, reader: str) -> Listing | None:
         """Return what a page of a list says; None when it can't be read, which is accounted for.
@@ -423,9 +460,6 @@ class MovieSpider(scrapy.Spider):
             yield from self.title_missed(site_id, found, "failed", reason, now, note)
             yield from self._next_id(note, due)
             return
-        if found is not None:
-            movie.list_name = found["list_name"]
-            movie.list_rank = found["list_rank"]
         movie.scraped_at = now
         self.crawler.signals.send_catch_log(title_read, movie=movie, response=response)
         movie.note = note = self._note_of(movie, site_id, due)

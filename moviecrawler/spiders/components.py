@@ -86,9 +86,11 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
     "EXTENSIONS": {
         # The gate slows down where a site does.
         "scrapy.extensions.throttle.AutoThrottle": None,
+        "scrapy.extensions.feedexport.FeedExporter": None,
         "scrapy.extensions.logstats.LogStats": None,
         "moviecrawler.extensions.completion.ItemCompletion": 0,
         "moviecrawler.extensions.coverage.CoverageWatch": 0,
+        "moviecrawler.extensions.feeds.FeedExporter": 0,
         "moviecrawler.extensions.metrics.Metrics": 20,
         "moviecrawler.extensions.progress.Progress": 30,
         "moviecrawler.extensions.summary.Summary": 40,

@@ -13,7 +13,7 @@ from scrapy import Request
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.frontier.contract import holds_none
-from moviecrawler.items import Fetched, Movie
+from moviecrawler.items import Fetched, ListEntry, ListPage, Movie
 from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.politeness.middleware import politeness_of
@@ -196,6 +196,8 @@ class DatasetSpider(MovieSpider):
                     missing.pop(str(title.site_id), None)
                     for item in self._items_of(title):
                         yield item
+                if datasets.ranks:
+                    yield self._chart_of(datasets, str(list_name))
                 self._report_damage(datasets, response.url)
             except InterruptedReadError as error:
                 logger.info(
@@ -229,6 +231,21 @@ class DatasetSpider(MovieSpider):
             Path(self.settings["DATA_DIR"]) / "datasets",
             self.settings["IMDB_DATASETS"],
             client,
+        )
+
+    def _chart_of(self, datasets: DatasetPass, name: str) -> ListPage:
+        """Return a chart that was computed from the datasets, as far as it was requested."""
+        now = utc_now()
+        ranks = sorted(datasets.ranks.items(), key=lambda item: item[1])
+        return ListPage(
+            site=self.site,
+            list_name=name,
+            pass_at=now,
+            next_offset=len(ranks),
+            ends="list" if self.plan.limit is None else "reading",
+            entries=[ListEntry(site_id=site_id, rank=rank) for site_id, rank in ranks],
+            computed=True,
+            read_at=now,
         )
 
     def _items_of(self, title: Movie | MissingTitle) -> Iterator[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.spiders.datasets import DatasetSpider
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ class ImdbSpider(DatasetSpider):
 
     def list_request(self, name: str) -> Request:
         """Return the request for a chart."""
-        return self.list_page(self.home + self.profile.lists[name].path, self.parse_list, name=name)
+        address = self.home + self.profile.lists[name].path
+        return self.list_page(address, self.parse_list, name=name, pass_at=utc_now().isoformat())
 
-    def parse_list(self, response: Response, name: str) -> Iterator[Any]:
-        """Yield the chart's titles."""
+    def parse_list(self, response: Response, name: str, pass_at: str) -> Iterator[Any]:
+        """Yield the chart and the requests of its titles."""
         if (listing := self.read_list(response, "chart")) is not None:
-            yield from self.requests_of(listing, name)
+            yield from self.items_of_list(response, listing, name, pass_at)

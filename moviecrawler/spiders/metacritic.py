@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlencode
 
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.spiders.base import TRENDING_SIZE
 from moviecrawler.spiders.sitemap import SitemapSpider
 
@@ -33,33 +34,42 @@ class MetacriticSpider(SitemapSpider):
 
     def first_page(self, name: str) -> Request:
         """Return the request for the finder's first rows."""
-        return self.finder_request(name, 0)
+        return self.finder_request(name, 0, utc_now().isoformat())
 
-    def finder_request(self, name: str, offset: int) -> Request:
+    def finder_request(self, name: str, offset: int, pass_at: str) -> Request:
         """Return the request for the finder's rows from `offset` on."""
         rows = urlencode({"limit": FINDER_PAGE, "offset": offset})
         host = self.hosts.get("METACRITIC_API_URL", self.home)
         address = f"{host}{self.profile.lists[name].path}&{rows}"
-        return self.list_page(address, self.parse_list, "json", name=name, offset=offset)
+        return self.list_page(
+            address, self.parse_list, "json", name=name, offset=offset, pass_at=pass_at
+        )
 
-    def parse_list(self, response: Response, name: str, offset: int) -> Iterator[Any]:
+    def parse_list(self, response: Response, name: str, offset: int, pass_at: str) -> Iterator[Any]:
         """Yield the titles of one finder page and, from the first, all the other pages at once."""
         listing = self.read_list(response, "finder")
         if listing is None:
             return
+        end = offset + FINDER_PAGE
+        ends: Literal["list", "reading"] | None = None
         if listing.total is None:
             self.list_missed(
                 response.url,
                 "failed",
                 "it does not say how many titles it has; its first page is read",
             )
-        elif offset == 0:
-            # Before its titles, so that every node soon has work.
+        else:
             most = TRENDING_SIZE if self.plan.lane is not None else self.plan.limit or listing.total
             wanted = min(listing.total, most)
-            for later in range(FINDER_PAGE, min(wanted, MOST_LISTED), FINDER_PAGE):
-                yield self.finder_request(name, later)
-            if wanted > MOST_LISTED:
-                reason = f"it goes on after {MOST_LISTED:,} titles, which are read"
-                self.list_missed(response.url, "failed", reason)
-        yield from self.requests_of(listing, name, before=offset)
+            if end >= listing.total:
+                ends = "list"
+            elif end >= min(wanted, MOST_LISTED):
+                ends = "reading"
+            if offset == 0:
+                # Before its titles, so that every node soon has work.
+                for later in range(FINDER_PAGE, min(wanted, MOST_LISTED), FINDER_PAGE):
+                    yield self.finder_request(name, later, pass_at)
+                if wanted > MOST_LISTED:
+                    reason = f"it goes on after {MOST_LISTED:,} titles, which are read"
+                    self.list_missed(response.url, "failed", reason)
+        yield from self.items_of_list(response, listing, name, pass_at, offset, end, ends)

@@ -145,8 +145,6 @@ def movie_of_list(site: Site, site_id: str, found: Found) -> Movie | None:
         year=entry.year,
         release_date=entry.release_date,
         scores=entry.scores,
-        list_name=found["list_name"],
-        list_rank=found["list_rank"],
         source="list",
     )
     movie.unknown_fields = unknown_fields_of(movie)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlencode
 
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.spiders.sitemap import SitemapSpider
 
@@ -45,10 +46,10 @@ class RottenTomatoesSpider(SitemapSpider):
 
     def first_page(self, name: str) -> Request:
         """Return the request for the first page of a browse list."""
-        return self.browse_request(name)
+        return self.browse_request(name, utc_now().isoformat())
 
     def browse_request(
-        self, name: str, cursor: str | None = None, page: int = 0, before: int = 0
+        self, name: str, pass_at: str, cursor: str | None = None, page: int = 0, before: int = 0
     ) -> Request:
         """Return the request for a page of a browse list: markup at first, then JSON by `cursor`.
 
@@ -61,10 +62,18 @@ class RottenTomatoesSpider(SitemapSpider):
         )
         expects = "page" if cursor is None else "json"
         return self.list_page(
-            self.home + path, self.parse_list, expects, name=name, page=page, before=before
+            self.home + path,
+            self.parse_list,
+            expects,
+            name=name,
+            pass_at=pass_at,
+            page=page,
+            before=before,
         )
 
-    def parse_list(self, response: Response, name: str, page: int, before: int) -> Iterator[Any]:
+    def parse_list(
+        self, response: Response, name: str, pass_at: str, page: int, before: int
+    ) -> Iterator[Any]:
         """Yield the titles of one page, and the next page.
 
         The dupefilter drops that one if the site names it again and again.
@@ -72,13 +81,17 @@ class RottenTomatoesSpider(SitemapSpider):
         listing = self.read_list(response, "browse_json" if page else "browse")
         if listing is None:
             return
-        yield from self.requests_of(listing, name, before)
         listed = before + len(listing.entries)
-        if not listing.next or not listing.entries or self.listed_enough(listed):
-            return
-        if page >= MOST_PAGES:
+        ids = [entry.site_id for entry in listing.entries]
+        ends: Literal["list", "reading"] | None = None
+        if not listing.next or not listing.entries:
+            ends = "list"
+        elif page >= MOST_PAGES or self.listed_enough(listed, ids):
+            ends = "reading"
+        yield from self.items_of_list(response, listing, name, pass_at, before, ends=ends)
+        if ends is None:
+            yield self.browse_request(name, pass_at, listing.next, page + 1, listed)
+        elif ends == "reading" and not self.listed_enough(listed, ids):
             self.list_missed(
                 response.url, "failed", f"it goes on after {MOST_PAGES:,} pages, which are read"
             )
-        else:
-            yield self.browse_request(name, listing.next, page + 1, listed)

@@ -51,7 +51,7 @@ def stored(due: Due) -> dict[Any, Any]:
     rows = due.sql(
         "SELECT r.site::text, r.site_id, coalesce(of.imdb_id, t.imdb_id), t.season,"
         " array(SELECT s.kind || ' ' || s.value::float FROM scores s"
-        " WHERE s.record_id = r.record_id AND s.kind::text = ANY (%s))"
+        " WHERE s.record_id = r.record_id AND s.kind = ANY (%s))"
         " FROM records r JOIN titles t USING (title_id)"
         " LEFT JOIN titles of ON of.title_id = t.series_title_id"
         " WHERE r.kind <> 'episode'",

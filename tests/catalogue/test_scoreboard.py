@@ -11,10 +11,10 @@ import pytest
 
 from moviecrawler.commands.scoreboard import render_table
 from moviecrawler.database.scoreboard import ScoreboardRow
-from moviecrawler.items import Movie, Score, Site
+from moviecrawler.items import ListPage, Movie, Score, Site
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.crawling import Finished, scrapy
-from tests.pipelines.runs import record_of
+from tests.pipelines.runs import make_list, record_of
 from tests.pipelines.stored import board_of, opened
 
 
@@ -23,7 +23,7 @@ def title(site: Site, site_id: str, name: str, *scores: Score, **more: Any) -> M
     return Movie(**fields, site=site, site_id=site_id, url="u", title=name, scores=[*scores])
 
 
-def scoreboard(folder: Path, *movies: Movie) -> list[ScoreboardRow]:
+def scoreboard(folder: Path, *movies: Movie | ListPage) -> list[ScoreboardRow]:
     with opened(SqliteStore(folder)) as store:
         store.write([record_of(movie) for movie in movies])
     return board_of(folder)
@@ -61,11 +61,9 @@ def test_lists_come_first_in_their_order_then_what_most_voted_on(tmp_path: Path)
         )
 
     movies = [voted(1, None), voted(2, 500), voted(3, 900)]
-    movies += [
-        voted(4, 10, list_name="top", list_rank=2),
-        voted(5, None, list_name="top", list_rank=1),
-    ]
-    assert [row.imdb_id[-1] for row in scoreboard(tmp_path, *movies) if row.imdb_id] == list(
+    movies += [voted(4, 10), voted(5, None)]
+    top = make_list({"tt0000005": 1, "tt0000004": 2})
+    assert [row.imdb_id[-1] for row in scoreboard(tmp_path, *movies, top) if row.imdb_id] == list(
         "54321"
     )
 

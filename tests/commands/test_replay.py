@@ -255,9 +255,8 @@ def test_a_file_whose_items_were_not_stored_is_read_again(crawled: Crawled, tmp_
     [
         ({"body": gzip.compress(b"<html>a page of something else" * 99)}, ""),
         ({"body": b"\x1f\x8b cut"}, "the body is damaged"),
-        ({"found": {"list_name": "top", "list_rank": -1}}, "list_rank"),
     ],
-    ids=["unreadable", "damaged", "refused by the checks"],
+    ids=["unreadable", "damaged"],
 )
 def test_pages_that_give_no_title_fail_and_are_told(
     crawled: Crawled, tmp_path: Path, changes: dict[str, Any], log: str
@@ -293,7 +292,7 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(
     damaged[-200] ^= 1
     other.write_bytes(damaged)
     content = file.read_bytes()
-    strange = [replace(page, url="no address"), replace(page, found={})]
+    strange = [replace(page, url="no address")]
     begin = content.index(b"WARC/1.1", 8)
     file.write_bytes(
         content[:begin]

@@ -7,32 +7,26 @@ INSERT INTO titles (title_id, imdb_id, title, original_title, kind, year, popula
     (900001, %(imdb_id)s, %(hostile)s, 'Amélie la nuit', 'movie', 2001, 99),
     (900002, 'tt99990002', 'Another One', NULL, 'movie', 2002, 1);
 INSERT INTO title_sites (title_id, site, site_id, next_due)
-SELECT t, s, CASE s WHEN 'imdb' THEN (SELECT imdb_id FROM titles WHERE title_id = t) END,
+SELECT t, s.site, CASE s.site WHEN 'imdb' THEN (SELECT imdb_id FROM titles WHERE title_id = t) END,
     now() + interval '9 days'
-FROM unnest(ARRAY[900001, 900002]) t, unnest(enum_range(NULL::site)) s;
+FROM unnest(ARRAY[900001, 900002]) t, sites s;
 INSERT INTO records (record_id, title_id, site, site_id, url, title, kind, year, source, scraped_at,
-    match_keys, keywords, interests, related, facets)
+    updated_at, match_keys, keywords, interests, plot, taglines, consensus, poster_width,
+    poster_height, external_ids)
 VALUES (900001, 900001, 'imdb', %(imdb_id)s, 'javascript:alert(4)', %(hostile)s, 'movie', 2001,
-    'page', now(), '{}', ARRAY[%(hostile)s, 'lighthouse'], ARRAY[%(hostile)s],
-    jsonb_build_array(
-        jsonb_build_object('relation', 'similar', 'site_id', 'tt9', 'title', %(hostile)s::text)),
-    jsonb_build_object(
-        'countries', '[]'::jsonb,
-        'languages', '[]'::jsonb,
-        'plot', %(hostile)s::text,
-        'taglines', ARRAY[%(hostile)s],
-        'consensus', %(hostile)s::text,
-        'awards', '[{"event": null, "wins": 2, "nominations": 3}]'::jsonb,
-        'poster_width', 1000,
-        'poster_height', 1500,
-        'external_ids', jsonb_build_object('ems', %(hostile)s::text)));
-INSERT INTO offers (record_id, provider, kind, country, quality, price, currency, url, source,
-    since)
+    'page', now(), now(), '{}', jsonb_build_array(%(hostile)s::text, 'lighthouse'),
+    jsonb_build_array(%(hostile)s::text), %(hostile)s, jsonb_build_array(%(hostile)s::text),
+    %(hostile)s, 1000, 1500, jsonb_build_object('ems', %(hostile)s::text));
+INSERT INTO related (record_id, position, relation, related_id, title)
+VALUES (900001, 1, 'similar', 'tt9', %(hostile)s);
+INSERT INTO awards (record_id, position, wins, nominations) VALUES (900001, 1, 2, 3);
+INSERT INTO offers (
+    record_id, position, provider, kind, country, quality, price, currency, url, source, since)
 VALUES
-    (900001, %(hostile)s, 'buy', NULL, NULL, NULL, NULL, 'javascript:alert(5)', NULL, now()),
-    (900001, 'streamer', 'rent', 'US', 'HD', 3.99, 'USD', NULL, 'JustWatch', now()),
-    (900001, 'Streamer', 'subscription', NULL, NULL, NULL, NULL, 'https://streamer.example/1', NULL,
-     now());
+    (900001, 1, %(hostile)s, 'buy', NULL, NULL, NULL, NULL, 'javascript:alert(5)', NULL, now()),
+    (900001, 2, 'streamer', 'rent', 'US', 'HD', 3.99, 'USD', NULL, 'JustWatch', now()),
+    (900001, 3, 'Streamer', 'subscription', NULL, NULL, NULL, NULL, 'https://streamer.example/1',
+     NULL, now());
 INSERT INTO scores (record_id, kind, value, average) VALUES (900001, 'tomatometer_top', 88, 7.5);
 INSERT INTO scores (record_id, kind, value, count) VALUES
     (900001, 'imdb', 8.3, 4321),
@@ -43,10 +37,10 @@ INSERT INTO score_history (record_id, kind, since, value, count) VALUES
     (900001, 'metascore', now() - interval '20 days', 72, 11),
     (900001, 'metascore', now() - interval '9 days', 70, 12);
 UPDATE score_history SET average = 71.6 WHERE kind = 'metascore' AND value = 72;
-INSERT INTO people (person_id, site, site_person_id, name, named_at) OVERRIDING SYSTEM VALUE
-VALUES (900001, 'imdb', 'nm1', 'An Actor', now());
+INSERT INTO people (site, person_key, person_id, name, named_at)
+VALUES ('imdb', 'nm1', 'nm1', 'An Actor', now());
 INSERT INTO credits (record_id, role, position, person_id, name, character)
-VALUES (900001, 'cast', 1, 900001, 'An Actor', %(hostile)s);
+VALUES (900001, 'cast', 1, 'nm1', 'An Actor', %(hostile)s);
 INSERT INTO title_matches
 SELECT 900002, 'metacritic', site_id, 'review', 1.5, ARRAY['same title', %(hostile)s], false, now()
 FROM unnest(ARRAY['movie/one', 'movie/another']) site_id;

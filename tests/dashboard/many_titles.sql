@@ -17,11 +17,11 @@ SELECT t.title_id, s.site, CASE WHEN s.site = 'imdb' OR t.title_id %% 2 = 0 THEN
     CASE WHEN t.title_id %% 2 = 0 THEN now() - random() * interval '80 days' END,
     CASE WHEN t.title_id %% 2 = 0 THEN now() + (random() - 0.2) * interval '80 days'
         ELSE 'epoch' END
-FROM titles t CROSS JOIN unnest(enum_range(NULL::site)) s (site);
+FROM titles t CROSS JOIN sites s;
 INSERT INTO records (record_id, title_id, site, site_id, url, title, kind, year, source, scraped_at,
-    match_keys)
+    updated_at, match_keys)
 SELECT title_id, title_id, 'imdb', imdb_id, 'https://www.imdb.com/title/' || imdb_id || '/', title,
-    kind, year, 'page', now(), '{}'
+    kind, year, 'page', now(), now(), '{}'
 FROM titles WHERE title_id %% 2 = 0;
 INSERT INTO scores (record_id, kind, value, count)
 SELECT record_id, 'imdb', 1 + record_id %% 90 / 10.0, 1 + record_id %% 9999
@@ -31,7 +31,7 @@ SELECT record_id, 'imdb', now() - day * interval '9 days', 1 + (record_id + day)
 FROM records, generate_series(1, 3) day WHERE record_id %% 10 = 0;
 INSERT INTO misses
 SELECT 'imdb', 'tt9' || n, 'https://www.imdb.com/',
-    CASE n %% 3 WHEN 0 THEN 'failed' ELSE 'absent' END::miss_outcome,
+    CASE n %% 3 WHEN 0 THEN 'failed' ELSE 'absent' END,
     'scores: there are none (no URL)', now() - random() * interval '20 days'
 FROM generate_series(1, %(titles)s / 10) n;
 INSERT INTO title_matches

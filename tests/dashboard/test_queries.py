@@ -82,7 +82,7 @@ def test_query_is_answered_by_indexes(url: str, name: str) -> None:
 
 
 def test_similar_titles_are_found_by_indexes(url: str) -> None:
-    execute(url, "UPDATE records SET keywords = '{lighthouse}' WHERE record_id IN (10, 20)")
+    execute(url, """UPDATE records SET keywords = '["lighthouse"]' WHERE record_id IN (10, 20)""")
     found = similar(ShortTransactions(url), 10, 5)
     assert [(row.title_id, row.shared) for row in found] == [(20, ["keyword: lighthouse"])]
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:

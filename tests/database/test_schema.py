@@ -9,8 +9,9 @@ import psycopg2
 import pytest
 
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
-from moviecrawler.database import schema
-from moviecrawler.database.schema import schema_versions, update_schema
+from moviecrawler.database import postgres, schema
+from moviecrawler.database.postgres import update_postgres
+from moviecrawler.database.schema import VERSION
 from tests.services.postgres import execute
 from tests.waiting import wait_for
 
@@ -18,52 +19,24 @@ WAITING = (
     "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database WHERE NOT granted"
     " AND datname = current_database()"
 )
-VERSION = len(schema_versions())
 NEXT = "ALTER TABLE titles ADD COLUMN a integer; ALTER TABLE records ADD COLUMN a integer"
 
 
 def update(url: str) -> None:
     with closing(psycopg2.connect(url)) as connection:
-        update_schema(connection)
+        update_postgres(connection)
 
 
 def with_next(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """Have one more version of the schema, made by a script."""
-    all_versions = [*schema_versions(), script]
-    monkeypatch.setattr(schema, "schema_versions", lambda: all_versions)
+    monkeypatch.setattr(schema, "VERSION", VERSION + 1)
+    monkeypatch.setattr(schema, "_migration", lambda *_: script)
 
 
 def test_processes_that_start_together_make_it_once(empty_database_url: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(update, [empty_database_url] * 8))
     assert execute(empty_database_url, "SELECT version FROM schema_version") == [(VERSION,)]
-
-
-def test_a_database_of_the_first_version_is_brought_up_to_date(
-    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "schema_versions", lambda: schema_versions()[:1])
-        update(empty_database_url)
-    claimed = (
-        "INSERT INTO title_sites (title_id, site, claimed_by, claimed_until, claims)"
-        " VALUES (1, 'imdb', 'a worker', 'infinity', 3)"
-    )
-    execute(empty_database_url, claimed)
-    execute(
-        empty_database_url,
-        "CREATE FUNCTION rename_record(of_site site, former text, current text)"
-        " RETURNS boolean LANGUAGE sql AS 'SELECT true'",
-    )
-    update(empty_database_url)
-    assert execute(empty_database_url, "SELECT version FROM schema_version") == [(VERSION,)]
-    assert execute(empty_database_url, "SELECT count(*) FROM aliases") == [(0,)]
-    # What was claimed is due as before.
-    assert execute(empty_database_url, "SELECT next_due <= now() FROM title_sites") == [(True,)]
-    columns = "SELECT count(*) FROM pg_attribute WHERE attname LIKE 'claim%%' AND NOT attisdropped"
-    assert execute(empty_database_url, columns) == [(0,)]
-    functions = "SELECT count(*) FROM pg_proc WHERE proname IN ('rename_record', 'sync_catalogue')"
-    assert execute(empty_database_url, functions) == [(1,)]
 
 
 def test_a_migration_waits_until_others_have_written(
@@ -84,21 +57,20 @@ def test_a_migration_waits_until_others_have_written(
 
 
 def test_a_migration_that_fails_leaves_nothing(
-    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+    database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_next(monkeypatch, "CREATE TABLE half (n integer); SELECT 1 / 0")
     with pytest.raises(psycopg2.Error):
-        update(empty_database_url)
-    assert execute(empty_database_url, "SELECT to_regclass('records'), to_regclass('half')") == [
-        (None, None)
-    ]
+        update(database_url)
+    assert execute(database_url, "SELECT to_regclass('half')") == [(None,)]
+    assert execute(database_url, "SELECT version FROM schema_version") == [(VERSION,)]
 
 
 def test_a_start_that_waits_for_the_schema_says_so_and_ends_when_the_process_does(
     database_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with_next(monkeypatch, NEXT)
-    monkeypatch.setattr(schema, "_REMIND_SECONDS", 0.1)
+    monkeypatch.setattr(postgres, "REMIND_SECONDS", 0.1)
     ending = threading.Event()
     with (
         closing(psycopg2.connect(database_url)) as reader,
@@ -108,7 +80,7 @@ def test_a_start_that_waits_for_the_schema_says_so_and_ends_when_the_process_doe
         reader.cursor() as cursor,
     ):
         cursor.execute("SELECT FROM records")
-        updated = pool.submit(update_schema, starting, ending.is_set)
+        updated = pool.submit(update_postgres, starting, ending.is_set)
         wait_for(lambda: "to change the database's schema, which is in use" in caplog.text)
         ending.set()
         with pytest.raises(TransientStoreError, match="other processes use the tables"):
@@ -117,16 +89,17 @@ def test_a_start_that_waits_for_the_schema_says_so_and_ends_when_the_process_doe
 
 @pytest.mark.promise("A database of another schema is refused and left alone.")
 @pytest.mark.parametrize(
-    "made_by", ["UPDATE schema_version SET version = 9", "DROP TABLE schema_version"]
+    ("made_by", "refusal"),
+    [
+        ("UPDATE schema_version SET version = 9", "has version 9 of the schema"),
+        ("DROP TABLE schema_version", "has tables that no version of moviecrawler has made"),
+    ],
 )
 def test_a_database_of_another_schema_is_refused_and_left_alone(
-    database_url: str, made_by: str
+    database_url: str, made_by: str, refusal: str
 ) -> None:
     execute(database_url, made_by)
-    with pytest.raises(
-        ConfigurationError,
-        match=r"has another schema .* dump it, name a new database, and fill that",
-    ):
+    with pytest.raises(ConfigurationError, match=refusal):
         update(database_url)
 
 

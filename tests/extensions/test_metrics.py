@@ -51,7 +51,7 @@ def test_file_tells_what_was_stored_and_grows_with_each_crawl(
             ("titles_asked", {}, 20),
             ("titles", {"outcome": "stored"}, 19),
             ("titles", {"outcome": "absent"}, 1),
-            ("store_items", {"store": "sqlite", "outcome": "durable"}, 20),
+            ("store_items", {"store": "sqlite", "outcome": "durable"}, 21),
             ("responses", {"status": "404"}, 1),
             ("pages", {}, 19),
         ):

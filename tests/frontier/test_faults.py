@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.database.embedded import open_embedded, transaction
+from moviecrawler.database.sqlite import open_sqlite, transaction
 from moviecrawler.frontier.scheduler import BATCH
 from moviecrawler.items import Movie
 from moviecrawler.replica.collection import Collection
@@ -243,7 +243,7 @@ def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(
         change(replica, latency=300)
         # Not while it writes to the database of the folder that they share: the other would wait
         # for it.
-        with closing(open_embedded(workers.data)) as database, transaction(database, "IMMEDIATE"):
+        with closing(open_sqlite(workers.data)) as database, transaction(database, "IMMEDIATE"):
             workers.running[0].send_signal(signal.SIGSTOP)
         wait_for(lambda: workers.count("requests") == 0)
         time.sleep(2)

@@ -18,7 +18,7 @@ import msgspec
 from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.items import Credit, Fetch, Miss, Movie, Score
+from moviecrawler.items import Credit, Fetch, ListEntry, ListPage, Miss, Movie, Score
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Record, Store
 from moviecrawler.signals import item_outcomes, item_rejected
@@ -56,6 +56,21 @@ def make_miss(number: int, age: float = 0, **changes: Any) -> Miss:
     return replace(miss, **changes)
 
 
+def make_list(ranks: dict[str, int], days: float = 0, **changes: Any) -> ListPage:
+    """Return IMDb's Top 250 with these ranks, read that many days after the tests' time."""
+    at = BEGIN + timedelta(days=days)
+    page = ListPage(
+        site="imdb",
+        list_name="top",
+        pass_at=at,
+        next_offset=len(ranks),
+        ends="list",
+        entries=[ListEntry(site_id=site_id, rank=rank) for site_id, rank in ranks.items()],
+        read_at=at,
+    )
+    return replace(page, **changes)
+
+
 def make_movie(number: int, age: float = 0, **changes: Any) -> Movie:
     """Return the invented movie of a number, scraped `age` seconds before the tests' time.
 
@@ -90,7 +105,7 @@ def make_movie(number: int, age: float = 0, **changes: Any) -> Movie:
     return movie
 
 
-def record_of(item: Movie | Miss) -> Record:
+def record_of(item: Movie | Miss | ListPage) -> Record:
     """Return an item on its way into a store."""
     return Record(item, msgspec.json.encode(item), 0.0)
 
@@ -171,7 +186,7 @@ async def running(
         await run.pipeline.close_spider()
 
 
-def crawl(store: Store, folder: Path, *items: Movie | Miss, **limits: Any) -> Run:
+def crawl(store: Store, folder: Path, *items: Movie | Miss | ListPage, **limits: Any) -> Run:
     """Store items as one crawl does."""
 
     async def crawled() -> Run:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-import msgspec
 import pytest
 
-from moviecrawler.database.embedded import read_embedded
+from moviecrawler.database.records import read_stored
 from moviecrawler.database.scoreboard import ScoreboardRow, scoreboard_rows
-from moviecrawler.items import Miss, Movie, TitleKind
+from moviecrawler.database.sqlite import SqliteTables, read_sqlite
+from moviecrawler.items import ListPage, Miss, Movie, TitleKind
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.s3 import Bucket, S3Store
@@ -39,16 +39,15 @@ def sqlite_movies(folder: Path) -> list[Movie]:
     """Return the movies of an embedded database; none while it is not there, or being made."""
     with (
         suppress(FileNotFoundError, sqlite3.OperationalError),
-        closing(read_embedded(folder)) as connection,
+        closing(read_sqlite(folder)) as connection,
     ):
-        found = connection.execute("SELECT item FROM items ORDER BY id")
-        return [msgspec.json.decode(item, type=Movie) for (item,) in found]
+        return [stored.movie for stored in read_stored(SqliteTables(connection), "true", ())]
     return []
 
 
 def board_of(folder: Path, kind: TitleKind | None = None) -> list[ScoreboardRow]:
     """Return the rows of a folder's scoreboard."""
-    with closing(read_embedded(folder)) as connection:
+    with closing(read_sqlite(folder)) as connection:
         return list(scoreboard_rows(connection, kind))
 
 
@@ -104,7 +103,7 @@ class Stored:
         )
         return MongoStore(through if address else self.url, margin)
 
-    def write(self, *items: Movie | Miss, margin: float = 0) -> None:
+    def write(self, *items: Movie | Miss | ListPage, margin: float = 0) -> None:
         """Write items as one batch."""
         with ExitStack() as stack:
             store = self._open or stack.enter_context(opened(self.store(margin)))
@@ -124,7 +123,7 @@ class Stored:
 
     def misses(self) -> int:
         if self.kind == "csv":
-            with closing(read_embedded(self.folder)) as connection:
+            with closing(read_sqlite(self.folder)) as connection:
                 return len(connection.execute("SELECT 1 FROM misses").fetchall())
         if self.kind == "postgres":
             return len(execute(self.url, "SELECT 1 FROM misses"))

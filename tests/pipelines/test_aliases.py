@@ -1,6 +1,5 @@
 """Ids that a site has given up: nothing is deleted, and a title's newest record is shown."""
 
-import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -154,19 +153,6 @@ def test_the_miss_of_the_requested_id_ends_with_the_page_that_it_leads_to(stored
     stored.write(make_miss(1, site=SITE, site_id="m/salt", url="https://example.com/m/salt"))
     stored.write(renamed("m/salt", "m/salt_harbour", 90, 1))
     assert stored.misses() == 0
-
-
-def test_an_embedded_database_of_before_gets_the_table_when_it_is_opened(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    database = Stored("csv", request, tmp_path)
-    database.write(film("m/salt", 80))
-    path = database.folder / "movies.sqlite3"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE aliases")
-    assert aliases(database, BEGIN) == {}
-    database.write(renamed("m/salt", "m/salt_harbour", 90, 1))
-    assert shown(database) == [(None, "m/salt_harbour", 90)]
 
 
 # --- Postgres -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from scrapy.exceptions import CloseSpider
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ClockError
-from moviecrawler.database.embedded import read_embedded
+from moviecrawler.database.sqlite import read_sqlite
 from moviecrawler.frontier.redis_backend import RedisBackend
 from moviecrawler.frontier.redis_client import connect
 from moviecrawler.items import Score
@@ -78,7 +78,7 @@ def test_the_history_of_scores_has_nothing_of_the_future(database_url: str, tmp_
     rows = execute(database_url, "SELECT since, value::integer FROM score_history ORDER BY since")
     assert rows == [(now - AHEAD, 6), (now, 7)]
     assert execute(database_url, "SELECT value::integer FROM scores") == [(7,)]
-    with closing(read_embedded(tmp_path)) as connection:
+    with closing(read_sqlite(tmp_path)) as connection:
         history = connection.execute(
             "SELECT since, value FROM score_history ORDER BY since"
         ).fetchall()

@@ -159,9 +159,6 @@ FULL = Movie(
     series_title="The Lamp",
     season=1,
     episode=0,
-    list_name="top",
-    list_rank=3,
-    list_computed=True,
     scraped_at=BEGIN + timedelta(microseconds=123_000),
     fetch=Fetch(
         url="https://a.b/?a=%20",

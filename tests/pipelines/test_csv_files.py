@@ -16,7 +16,7 @@ from scrapy.exceptions import CloseSpider
 
 from moviecrawler.basics.errors import ConfigurationError, OutputError
 from moviecrawler.basics.texts import neutralise
-from moviecrawler.database.embedded import open_embedded
+from moviecrawler.database.sqlite import open_sqlite
 from moviecrawler.extensions.summary import _stores
 from moviecrawler.items import Credit, Movie
 from moviecrawler.pipelines.csv_export import export, is_outdated
@@ -25,7 +25,7 @@ from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Record
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import scrapy
-from tests.pipelines.runs import crawl, make_miss, make_movie, record_of, running
+from tests.pipelines.runs import crawl, make_list, make_miss, make_movie, record_of, running
 from tests.pipelines.stored import board_of, opened
 from tests.pipelines.test_contract import ALL, FULL, IMDB, METACRITIC, TOMATOES
 from tests.processes import CONTEXT
@@ -76,9 +76,7 @@ def test_the_files_have_all_that_is_stored(tmp_path: Path) -> None:
             "imdb_votes": "550",
         }.items()
     )
-    assert (
-        metacritic >= {"poster_width": "1000", "scraped_at": TIME, "list_computed": "false"}.items()
-    )
+    assert metacritic >= {"poster_width": "1000", "scraped_at": TIME}.items()
     assert (
         tomatoes
         >= {"external_ids": "ems=12ab; rottentomatoes=771", "consensus": "It glows."}.items()
@@ -96,21 +94,22 @@ def test_the_files_have_all_that_is_stored(tmp_path: Path) -> None:
     )
     assert (scores["popcornmeter"]["liked"], scores["popcornmeter"]["certified"]) == ("0", "false")
     assert scores["imdb"]["histogram"] == "10; 20; 30; 40; 50; 60; 70; 80; 90; 100"
-    offer = [
-        "metacritic",
-        "movie/salt-harbour",
-        "Vudu",
-        "rent",
-        "US",
-        "HD",
-        "3.99",
-        "USD",
-        "",
-        "JustWatch",
-        TIME,
-        TIME,
-    ]
-    assert list(rows(tmp_path / "offers.csv")[1].values()) == offer
+    assert rows(tmp_path / "offers.csv")[1] == {
+        "site": "metacritic",
+        "site_id": "movie/salt-harbour",
+        "position": "2",
+        "provider": "Vudu",
+        "kind": "rent",
+        "country": "US",
+        "quality": "HD",
+        "price": "3.99",
+        "currency": "USD",
+        "url": "",
+        "source": "JustWatch",
+        "since": TIME,
+        "seen_at": TIME,
+        "scraped_at": TIME,
+    }
     assert {row["title"] for row in rows(tmp_path / "related.csv")} == {
         "The Lamp",
         "Salt",
@@ -136,13 +135,11 @@ def test_a_crawl_whose_files_can_not_be_replaced_ends_with_code_1(
 
 
 def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) -> None:
-    ranked = [
-        make_movie(number, list_name="top", list_rank=rank)
-        for number, rank in ((3, 10), (1, 2), (2, 1))
-    ]
-    popular = make_movie(7, list_name="popular", list_rank=5)
-    crawl(SqliteStore(tmp_path), tmp_path, make_movie(9), make_movie(8), *ranked, popular)
-    assert [row["site_id"][-1] for row in rows(tmp_path / "movies.csv")] == list("721398")
+    ranks = {"tt0000003": 10, "tt0000001": 2, "tt0000002": 1}
+    movies = [make_movie(number) for number in (9, 8, 3, 1, 2, 7)]
+    crawl(SqliteStore(tmp_path), tmp_path, *movies, make_list(ranks))
+    assert [row["site_id"][-1] for row in rows(tmp_path / "movies.csv")] == list("213987")
+    assert [row["rank"] for row in rows(tmp_path / "lists.csv")] == ["1", "2", "10"]
 
 
 def test_files_are_written_when_the_crawl_ends(tmp_path: Path) -> None:
@@ -169,7 +166,7 @@ def test_files_are_written_when_the_crawl_ends(tmp_path: Path) -> None:
 def test_what_is_written_during_an_export_is_left_for_the_next(tmp_path: Path) -> None:
     crawl(SqliteStore(tmp_path), tmp_path, make_movie(1))
     (tmp_path / "movies.csv").unlink()
-    with closing(open_embedded(tmp_path)) as one, closing(open_embedded(tmp_path)) as other:
+    with closing(open_sqlite(tmp_path)) as one, closing(open_sqlite(tmp_path)) as other:
 
         def write() -> bool:
             other.execute("UPDATE state SET written = 99")
@@ -209,14 +206,17 @@ def test_a_damaged_or_newer_file_stops_the_crawl_with_a_sentence(tmp_path: Path)
     with pytest.raises(CloseSpider) as caught:
         crawl(SqliteStore(tmp_path), tmp_path)
     assert "move it away" in str(caught.value.__cause__)
-    for made_by in ("PRAGMA user_version = 99", "CREATE TABLE of_another_program (id)"):
+    for made_by, refusal in (
+        ("PRAGMA user_version = 99", "has version 99 of the schema"),
+        ("CREATE TABLE of_another_program (id)", "has tables that no version of moviecrawler has"),
+    ):
         (tmp_path / "movies.sqlite3").unlink()
         connection = sqlite3.connect(tmp_path / "movies.sqlite3")
         connection.execute(made_by)
         connection.close()
         with pytest.raises(CloseSpider) as caught:
             crawl(SqliteStore(tmp_path), tmp_path)
-        assert "another version" in str(caught.value.__cause__)
+        assert refusal in str(caught.value.__cause__)
 
 
 def test_an_unwritable_data_dir_is_told_in_a_sentence(tmp_path: Path) -> None:
@@ -329,9 +329,11 @@ async def test_a_scoreboard_that_is_not_made_anew_is_told(
     async with running(SqliteStore(tmp_path), tmp_path) as run:
         for number in range(2):
             await run.pipeline.process_item(make_movie(number))
-    remark = "the scoreboard of 2 titles is as old as before; run scrapy scoreboard to update it"
+    remark = (
+        "2 records are not matched with those of other sites yet; run scrapy scoreboard to do that"
+    )
     assert run.count("remark") == remark
-    assert board_of(tmp_path) == []
+    assert len(board_of(tmp_path)) == 2
     assert remark in _stores(run.stats.get_stats())
 
 

@@ -193,22 +193,6 @@ def test_a_database_that_is_gone_in_the_middle_is_waited_for(
     check_whole(database_url, 1)
 
 
-def test_a_pooler_that_mixes_sessions_is_told(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with closing(connect(database_url)) as of_pooler:
-        monkeypatch.setattr("moviecrawler.database.connection.connect", lambda _: of_pooler)
-        PostgresStore(database_url).open()
-        with pytest.raises(ConfigurationError, match="have it pool sessions, not transactions"):
-            PostgresStore(database_url).open()
-    monkeypatch.undo()
-    with opened(PostgresStore(database_url)) as store:
-        with store._connected() as connection, connection.cursor() as cursor:
-            cursor.execute("DISCARD TEMP")  # as another server's session has no such tables
-        with pytest.raises(TransientStoreError, match="have it pool sessions, not transactions"):
-            store.write([record_of(make_movie(1))])
-
-
 def test_every_connection_gives_up_in_time_and_says_who_it_is(database_url: str) -> None:
     settings = (
         "statement_timeout",
@@ -261,7 +245,7 @@ def test_a_user_without_rights_is_refused_at_the_start(
         ),
         f"GRANT SELECT ON {of_reader}": "permission denied for sequence",
         f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name}_reader": (
-            "permission denied for table misses"
+            "permission denied for table sites"
         ),
         f"GRANT ALL ON {of_reader}; REVOKE UPDATE ON titles FROM {name}_reader": (
             "permission denied for table titles"

@@ -3,26 +3,30 @@
 None fails by waiting, nothing that one tells is lost, and no title keeps the others from it.
 """
 
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import psycopg2
 import pytest
 from psycopg2.errors import QueryCanceled
 
 from moviecrawler.basics.errors import TooSlowError, TransientStoreError
 from moviecrawler.database import connection
-from moviecrawler.database.titles import Plan, Stored, plan_titles
-from moviecrawler.items import Miss, Movie, Score
+from moviecrawler.database.records import Stored
+from moviecrawler.database.titles import Plan, plan_titles
+from moviecrawler.items import Award, Credit, Miss, Movie, Score
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import BEGIN, LIMIT, make_miss, make_movie, record_of, running
+from tests.pipelines.stored import Stored as Place
 from tests.pipelines.stored import opened
 from tests.services.postgres import LOCK_WAITS, execute, postgres_movies
 from tests.waiting import until, wait_for
@@ -106,9 +110,9 @@ def test_what_two_processes_tell_of_a_title_at_the_same_moment_is_put_together(
         (3, 3)
     ]
     assert execute(writers.url, "SELECT count(*) FROM titles") == [(3,)]
-    assert execute(
-        writers.url, "SELECT count(*) FROM people WHERE site_person_id = 'nm0000001'"
-    ) == [(1,)]
+    assert execute(writers.url, "SELECT count(*) FROM people WHERE person_id = 'nm0000001'") == [
+        (1,)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -259,3 +263,67 @@ async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
         "takes too long: canceling statement due to statement timeout"
         in run.rejected()[0]["reason"]
     )
+
+
+@pytest.mark.promise("A writer that waits for another session says so, and who that is.")
+def test_a_writer_that_waits_says_for_whom_and_a_start_gives_up(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(postgres, "_LOCK_TIMEOUT", "100ms")
+    with (
+        opened(PostgresStore(database_url)) as store,
+        ThreadPoolExecutor(1) as pool,
+        closing(psycopg2.connect(database_url, application_name="somebody else")) as other,
+    ):
+        with other, other.cursor() as cursor:
+            cursor.execute("SELECT lock_titles()")
+            written = pool.submit(store.write, [record_of(make_movie(1))])
+            wait_for(lambda: "for the lock of writers, which the session" in caplog.text)
+            assert "of somebody else (" in caplog.text
+            monkeypatch.setattr(postgres, "_PATIENCE_SECONDS", 0.2)
+            with pytest.raises(TransientStoreError, match="has held the lock of writers for"):
+                PostgresStore(database_url).open()
+        written.result(LIMIT)
+    assert len(postgres_movies(database_url)) == 1
+
+
+def test_a_key_that_too_many_share_is_left_out_and_the_search_goes_on(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("moviecrawler.database.titles._MAX_RECORDS", 5)
+    caplog.set_level("INFO")
+
+    def film(site: str, number: int, title: str) -> Movie:
+        return replace(
+            make_movie(number),
+            site=site,
+            site_id=f"tt{number:07}" if site == "imdb" else f"m/film_{number}",
+            imdb_id=f"tt{number:07}" if site == "imdb" else None,
+            title=title,
+            credits=[Credit(name="Odile Farrow", role="director", position=1)],
+        )
+
+    with opened(PostgresStore(database_url)) as store:
+        crowd = [film("imdb", number, f"Lamp {number}x: The Night") for number in range(10, 20)]
+        store.write([record_of(movie) for movie in (*crowd, film("imdb", 1, "Salt: The Night"))])
+        store.write([record_of(film("rottentomatoes", 1, "Salt: The Night"))])
+    titles = "SELECT imdb_id FROM scoreboard WHERE rottentomatoes_id = 'm/film_1'"
+    assert execute(database_url, titles) == [("tt0000001",)]
+    assert "have keys that more than 5 records share" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["csv", "postgres"])
+async def test_a_table_that_fits_no_statement_ends_the_crawl_and_rejects_nothing(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = Place(kind, request, tmp_path)
+    async with running(place.store(), tmp_path) as run:
+        if kind == "csv":
+            with closing(sqlite3.connect(tmp_path / "movies.sqlite3")) as connection:
+                connection.execute("DROP TABLE awards")
+        else:
+            execute(place.url, "DROP TABLE awards CASCADE")
+        award = Award(event=None, wins=1, nominations=0)
+        await run.pipeline.process_item(make_movie(1, awards=[award]))
+        await until(lambda: "writing failed" in caplog.text)
+    assert (run.count("retries"), run.outcomes()) == (0, {"tt0000001": "spooled"})

@@ -334,7 +334,12 @@ def test_the_views_have_every_score_of_seasons_and_episodes(database_url: str) -
     del first["title_id"], first["series_title_id"]
     ids = {"metacritic_id": "tv/salt-harbour/season-1", "rottentomatoes_id": "tv/salt_harbour/s01"}
     series = {"series_title": "Salt Harbour", "series_imdb_id": "tt0000001"}
-    imdb = {"imdb_rating_derived": True, "imdb_votes": 500, "episodes": 3, "episodes_rated": 2}
+    imdb = {
+        "imdb_rating_derived": True,
+        "imdb_votes": 500,
+        "episodes": 3,
+        "imdb_rating_episodes": 2,
+    }
     metacritic = {"metascore": 71, "metacritic_user_score": 7.5, "metacritic_user_ratings": 9}
     tomatoes = {
         "tomatometer": 88,

@@ -90,7 +90,6 @@ WRONG: dict[str, list[Any]] = {
     "title": [None, " ", "half a \ud83c", "a" * 501],
     "plot": ["", "a" * 20_001],
     "series_id": ["a" * 301, 1],
-    "list_rank": [0],
     "genres": ["Drama", [""], [None], ["Drama"] * 501],
     "kind": ["film"],
     "source": ["guess"],
@@ -98,7 +97,6 @@ WRONG: dict[str, list[Any]] = {
     "end_year": [2000],
     "release_date": ["1994", "1994-02-30", "Oct 22, 2021"],
     "runtime_minutes": [0, 100_001, 90.5],
-    "list_computed": ["yes"],
     "episode": [-1],
     "popularity_rank": [10**30],
     "scraped_at": [datetime(2026, 3, 1), "2026-03-01"],  # noqa: DTZ001 - that is what is wrong

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit, urlunsplit
 
-import msgspec
 import psycopg2
 import pytest
 from filelock import FileLock
 
-from moviecrawler.database.schema import update_schema
+from moviecrawler.database.postgres import PostgresTables, update_postgres
+from moviecrawler.database.records import read_stored
 from moviecrawler.items import Movie
 
 GIVEN_URL = os.environ.pop("DATABASE_URL", None)
@@ -98,10 +98,8 @@ def execute(url: str, statement: str, *values: object) -> list[tuple[object, ...
 
 def postgres_movies(url: str) -> list[Movie]:
     """Return the movies that a database holds."""
-    return [
-        msgspec.json.decode(str(item), type=Movie)
-        for (item,) in execute(url, "SELECT item::text FROM items")
-    ]
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        return [stored.movie for stored in read_stored(PostgresTables(cursor), "true", ())]
 
 
 @pytest.fixture(scope="session")
@@ -119,7 +117,7 @@ def postgres_template(postgres_server: str) -> Iterator[str]:
     """Return the name of a database with all tables and no rows, which nobody is connected to."""
     url = new_database(postgres_server)
     with closing(psycopg2.connect(url)) as connection:
-        update_schema(connection)
+        update_postgres(connection)
     yield urlsplit(url).path[1:]
     _drop_database(postgres_server, url)
 

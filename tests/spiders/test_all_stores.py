@@ -22,7 +22,7 @@ from tests.services.s3 import CREDENTIALS, s3_movies
 TITLES = 15
 SERIES = 6
 COLLECTION = Collection(1, TITLES, SERIES)
-OF_CRAWLS = {"scraped_at", "fetch", "list_name", "list_rank", "list_computed", "unknown_fields"}
+OF_CRAWLS = {"scraped_at", "fetch", "unknown_fields"}
 """Fields that say how a title was read, and not what its page says."""
 LISTS: dict[Site, tuple[str, str]] = {
     "imdb": ("top", "toptv"),

@@ -36,8 +36,9 @@ def test_spider_stores_every_title_of_its_site_once(
     assert finished.stat("titles/stored") == len(true)
     if spider == "imdb":
         assert ids(finished.movies) == [IDS[index] for index in COLLECTION.top_ranks]
-        assert [movie.list_rank for movie in finished.movies] == list(range(1, TITLES + 1))
-        assert {movie.list_name for movie in finished.movies} == {"top"}
+        assert [finished.ranks[str(movie.site_id)] for movie in finished.movies] == list(
+            range(1, TITLES + 1)
+        )
     # Crawled again, each title has one row, which is newer; and a limit is how many titles are
     # asked for.
     before = {movie.site_id: movie.scraped_at for movie in finished.movies}
@@ -100,10 +101,8 @@ def test_ids_urls_and_a_file_name_titles_and_those_that_the_site_does_not_have_a
     )
     assert finished.code == 0
     assert set(ids(finished.movies)) == set(stored)
-    assert all(
-        movie.list_name is None and str(movie.site_id) in str(movie.url)
-        for movie in finished.movies
-    )
+    assert all(str(movie.site_id) in str(movie.url) for movie in finished.movies)
+    assert not finished.ranks
     assert finished.misses == {absent: "absent"}
     asked = counts(replica, spider)
     # One more for a redirect.

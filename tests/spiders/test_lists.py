@@ -12,6 +12,7 @@ import pytest
 from scrapy import Request
 
 from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.items import ListPage
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites.rottentomatoes.replica import BROWSE_ROWS
 from moviecrawler.sites.sitemaps import MOST_LOCATIONS
@@ -25,6 +26,8 @@ RT = "https://www.rottentomatoes.com"
 STAND_IN = "http://127.0.0.1:8001"
 OTHER = "http://127.0.0.1:8002"
 API = "https://backend.metacritic.com"
+
+NOW = "2026-03-01T12:00:00+00:00"
 
 
 def index(*addresses: str) -> bytes:
@@ -61,7 +64,7 @@ BROWSED = json.dumps(
 
 def led_to(request: Request, body: bytes) -> tuple[list[str], list[str]]:
     """Return the list pages that an answer leads to, and the titles."""
-    found = answer(request, body)
+    found = [one for one in answer(request, body) if isinstance(one, Request)]
     pages = [one.url for one in found if "site_id" not in one.cb_kwargs]
     return pages, [one.cb_kwargs["site_id"] for one in found if "site_id" in one.cb_kwargs]
 
@@ -85,12 +88,14 @@ def test_a_finder_leads_to_all_its_pages_at_once(
     total: int | None, limit: dict[str, Any], pages: int, unread: int
 ) -> None:
     spider = spider_of(MetacriticSpider, list="new", **limit)
+    found = answer(spider.list_request("new"), finder(total))
     offsets = [
-        one.cb_kwargs["offset"]
-        for one in answer(spider.list_request("new"), finder(total))
-        if one.priority
+        one.cb_kwargs["offset"] for one in found if isinstance(one, Request) and one.priority
     ]
     assert offsets == [FINDER_PAGE * (number + 1) for number in range(pages)]
+    for page in [one for one in found if isinstance(one, ListPage)]:
+        assert page.next_offset == FINDER_PAGE
+        assert page.ends == ("reading" if not pages and not unread else None)
     assert missed(spider) == unread
 
 
@@ -111,11 +116,13 @@ def test_cursors_are_followed_one_page_at_a_time_and_not_for_ever(
     # Others may have asked for what is listed.
     spider.is_shared = True
     spider.plan.limit = limit
-    request = spider.browse_request("movies_at_home", "another", page, 30)
+    request = spider.browse_request("movies_at_home", NOW, "another", page, 30)
     # A cursor that comes again is the same page, which the dupefilter drops.
     assert not request.dont_filter
-    title, *pages = answer(request, BROWSED)
+    listed, title, *pages = answer(request, BROWSED)
     assert [one.url for one in pages] == ([request.url] if goes_on else [])
+    assert listed.ends == (None if goes_on else "reading")
+    assert [(entry.rank, entry.site_id) for entry in listed.entries] == [(31, "m/dune_2021")]
     assert (title.cb_kwargs["site_id"], title.cb_kwargs["found"]["list_rank"]) == (
         "m/dune_2021",
         31,
@@ -144,7 +151,8 @@ def test_a_row_whose_id_can_be_none_is_passed_over(
     slug: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     spider = spider_of(MetacriticSpider, list="new")
-    assert answer(spider.list_request("new"), finder(1, slug)) == []
+    (page,) = answer(spider.list_request("new"), finder(1, slug))
+    assert (page.entries, page.ends) == ([], "list")
     assert "can't be a title" in caplog.text
     assert "\x1b" not in caplog.text
 

@@ -120,12 +120,11 @@ def test_imdb_gives_a_chart_of_series_which_is_computed_where_pages_may_not_be_h
             number: rank
             for rank, number in enumerate(sorted(rated, key=lambda number: -rated[number]), 1)
         }
-    assert {movie.site_id: movie.list_rank for movie in finished.movies} == {
-        SERIES.ids["imdb"][number]: rank for number, rank in ranks.items()
-    }
-    assert {(movie.kind, bool(movie.list_computed)) for movie in finished.movies} == {
-        ("series", robots == "live")
-    }
+    assert finished.ranks == {SERIES.ids["imdb"][number]: rank for number, rank in ranks.items()}
+    assert {movie.site_id for movie in finished.movies} == set(finished.ranks)
+    assert {movie.kind for movie in finished.movies} == {"series"}
+    lists = (tmp_path / "lists.csv").read_text("utf-8").splitlines()[1:]
+    assert {row.rpartition(",")[2] for row in lists} == {str(robots == "live").lower()}
 
 
 @pytest.mark.promise(

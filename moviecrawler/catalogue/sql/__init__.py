@@ -1,6 +1,6 @@
 """The SQL of the catalogue, in files of its own.
 
-Its tables are made by `database/sql/schema.sql`.
+Its tables are made by `database/sql/catalogue.sql`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ SET state = CASE WHEN o.lacks_scores THEN 'never' ELSE 'ok' END::site_state,
     END,
     failures = 0
 FROM jsonb_to_recordset(%(outcomes)s) AS o (
-    site site, asked_id text, at timestamptz, released date, lacks_scores boolean)
+    site text, asked_id text, at timestamptz, released date, lacks_scores boolean)
 -- Unless the season's own page was fetched: that has more fields, so it counts until a later page
 -- of the series.
 WHERE s.site = o.site AND s.site_id = o.asked_id

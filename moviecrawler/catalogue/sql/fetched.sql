@@ -8,7 +8,7 @@ WITH found AS (
         s.failures + (o.outcome = 'error')::integer AS failed,
         fetch_interval(s.title_id, o.released, o.at) AS every
     FROM jsonb_to_recordset(%(outcomes)s) AS o (
-        n integer, site site, title_id bigint, asked_id text, got_id text, other_id text,
+        n integer, site text, title_id bigint, asked_id text, got_id text, other_id text,
         outcome text, at timestamptz, released date)
     CROSS JOIN LATERAL (
         SELECT s.* FROM title_sites s

@@ -15,7 +15,7 @@ SELECT t.title_id,
     ), 0) AS season_count,
     ARRAY(SELECT c.name FROM credits c
         WHERE c.record_id = imdb.record_id AND c.name IS NOT NULL
-            AND c.role = CASE WHEN t.kind = 'series' THEN 'creator' ELSE 'director' END::credit_role
+            AND c.role = CASE WHEN t.kind = 'series' THEN 'creator' ELSE 'director' END
         ORDER BY c.position) AS directors,
     coalesce(
         (SELECT s.count FROM scores s WHERE s.record_id = imdb.record_id AND s.kind = 'imdb'),
@@ -24,8 +24,7 @@ SELECT t.title_id,
     ARRAY(SELECT DISTINCT name FROM records r CROSS JOIN LATERAL (
             SELECT unnest(ARRAY[r.title, r.original_title]) AS name
             UNION ALL
-            SELECT o.entry ->> 'title'
-            FROM jsonb_array_elements(r.facets -> 'other_titles') AS o (entry)
+            SELECT o.title FROM other_titles o WHERE o.record_id = r.record_id
         ) known
         WHERE r.title_id = t.title_id AND name NOT IN (t.title, coalesce(t.original_title, t.title))
         ORDER BY name LIMIT 200) AS other_titles

@@ -23,7 +23,9 @@ FROM (
 LEFT JOIN titles t USING (imdb_id)
 CROSS JOIN LATERAL (
     SELECT i.popularity IS NOT NULL
-        AND coalesce(t.popularity_source <= i.popularity_source, true) AS is_newer
+        AND coalesce(
+            t.popularity_source::popularity_source <= i.popularity_source::popularity_source, true
+        ) AS is_newer
 ) p
 CROSS JOIN LATERAL (
     SELECT i.imdb_id,
@@ -90,7 +92,7 @@ SELECT title_id,
     CASE site WHEN 'imdb' THEN imdb_id END,
     CASE site WHEN 'imdb' THEN 'given'::id_source END,
     site = 'imdb'
-FROM loaded CROSS JOIN unnest(enum_range(NULL::site)) AS site WHERE is_new;
+FROM loaded CROSS JOIN (SELECT site FROM sites) AS known WHERE is_new;
 UPDATE title_sites s SET popularity = l.popularity
 FROM (
     SELECT title_id, popularity FROM loaded WHERE NOT is_new
@@ -107,10 +109,9 @@ WHERE s.title_id = l.title_id AND s.popularity <> l.popularity;
 CREATE TEMPORARY TABLE leads ON COMMIT DROP AS
 SELECT DISTINCT ON (s.site, l.site_id) s.title_id, s.site, l.site_id, i.id_source, i.id_confidence
 FROM incoming i
--- The LIMIT tells the planner how few there are.
-CROSS JOIN LATERAL (SELECT * FROM jsonb_each_text(i.site_ids) LIMIT 2) AS l (site, site_id)
+CROSS JOIN LATERAL jsonb_each_text(i.site_ids) AS l (site, site_id)
 JOIN titles t USING (imdb_id)
-JOIN title_sites s ON s.title_id = t.title_id AND s.site = l.site::site
+JOIN title_sites s ON s.title_id = t.title_id AND s.site = l.site
 WHERE i.site_ids IS NOT NULL
     AND (s.site_id IS NULL
         OR s.site_id <> l.site_id AND NOT s.id_verified

@@ -25,7 +25,7 @@ WITH counted AS (
         END) FILTER (WHERE site_id IS NOT NULL) AS pages_a_day
     FROM title_sites GROUP BY site
 )
-SELECT * FROM unnest(enum_range(NULL::site)) AS sites (site)
+SELECT * FROM (SELECT site FROM sites) AS known
 -- The sites are joined after counting, because Postgres would otherwise count with one process.
 LEFT JOIN counted USING (site)
 LEFT JOIN (

@@ -16,7 +16,7 @@ WITH found AS (
            LIMIT %(popular)s) p
      WHERE title_words(p.title, p.original_title) @@ to_tsquery('pg_catalog.simple', %(query)s))
 )
-SELECT t.title_id, t.imdb_id, t.title, t.year, t.kind::text, t.popularity
+SELECT t.title_id, t.imdb_id, t.title, t.year, t.kind, t.popularity
 FROM found JOIN titles t USING (title_id)
 ORDER BY lower(t.title) = lower(%(text)s) DESC, t.popularity DESC, t.title_id DESC
 OFFSET %(first)s LIMIT %(limit)s

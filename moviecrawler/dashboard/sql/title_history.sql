@@ -7,7 +7,7 @@ WITH shown AS (
     UNION ALL
     SELECT r.record_id FROM records r JOIN shown s ON r.newer_id = s.record_id
 ), latest AS (
-    SELECT r.site::text, h.kind::text AS kind, h.since, h.value::float, h.count, h.average::float
+    SELECT r.site, h.kind, h.since, h.value::float, h.count, h.average::float
     FROM own
     JOIN records r USING (record_id)
     JOIN score_history h USING (record_id)

@@ -1,8 +1,7 @@
--- The titles of records that have one of the keys of a search. A search that finds too many records
--- says nothing, and is dropped.
+-- The titles of records that have one of the keys of a search; null for one that finds too many.
 -- asked: JSON array of {asker, keys}: the id of the asking record and the hashes that it searches;
 -- most: records that a search may find.
-SELECT DISTINCT asked.asker, found.title_id
+SELECT DISTINCT asked.asker, CASE WHEN found.number <= %(most)s THEN found.title_id END
 FROM jsonb_to_recordset(%(asked)s) AS asked (asker bigint, keys bigint[])
 CROSS JOIN LATERAL (
     SELECT first.*, count(*) OVER () AS number
@@ -14,4 +13,3 @@ CROSS JOIN LATERAL (
         LIMIT %(most)s + 1
     ) first
 ) found
-WHERE found.number <= %(most)s

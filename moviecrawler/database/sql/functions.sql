@@ -1,8 +1,132 @@
--- What Postgres knows of records and titles: functions, and the view of items. They are replaced
--- with each version of the schema.
+-- What Postgres knows of records and titles: functions, and the indexes that need them. They are
+-- replaced whenever this text changes.
+
+-- The texts of a JSON array, by the name that SQLite has for them: queries are the same in both.
+CREATE OR REPLACE FUNCTION json_each(texts jsonb) RETURNS TABLE (value text)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+$$ SELECT jsonb_array_elements_text(texts) $$;
+
+CREATE OR REPLACE FUNCTION json_append(texts jsonb, text) RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+$$ SELECT texts || to_jsonb($2) $$;
+
+CREATE OR REPLACE AGGREGATE json_group_array(text) (
+    SFUNC = json_append, STYPE = jsonb, INITCOND = '[]', PARALLEL = SAFE);
+
+-- The words of a title in the form that `dashboard.search` searches: without accents, and with
+-- spaces for ASCII punctuation. An index is built with pg_catalog alone in the search path, so only
+-- its functions are used. ASCII titles, which most are, skip the search for accents.
+CREATE OR REPLACE FUNCTION title_words(title text, original_title text) RETURNS tsvector
+LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 20 AS $$
+    SELECT to_tsvector('pg_catalog.simple', translate(
+        CASE
+            WHEN octet_length(coalesce(title, '') || coalesce(original_title, ''))
+                = length(coalesce(title, '') || coalesce(original_title, ''))
+            THEN coalesce(title, '') || ' ' || coalesce(original_title, '')
+            ELSE regexp_replace(
+                normalize(coalesce(title, '') || ' ' || coalesce(original_title, ''), NFKD),
+                '[\u0300-\u036f]', '', 'g')
+        END, '!"#$%&''()*+,-./:;<=>?@[\]^_`{|}~', repeat(' ', 32)))
+$$;
+
+-- Keywords in the form that is compared: sites write them with spaces or hyphens.
+CREATE OR REPLACE FUNCTION plain_keywords(keywords jsonb) RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+$$ SELECT ARRAY(
+    SELECT lower(replace(k, '-', ' ')) FROM jsonb_array_elements_text(keywords) k) $$;
+
+CREATE UNIQUE INDEX IF NOT EXISTS titles_imdb_id ON titles (imdb_id) WHERE imdb_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS titles_words
+    ON titles USING gin (title_words(title, original_title));
+-- Finds a title by its exact text where many titles have its words. A hash index takes texts of any
+-- length.
+CREATE INDEX IF NOT EXISTS titles_exact ON titles USING hash (lower(title));
+-- fastupdate = off: every search would read the whole list of pending entries.
+CREATE INDEX IF NOT EXISTS records_match_keys
+    ON records USING gin (match_keys) WITH (fastupdate = off);
+CREATE INDEX IF NOT EXISTS records_keywords ON records USING gin (plain_keywords(keywords))
+    WITH (fastupdate = off) WHERE keywords <> '[]';
+CREATE INDEX IF NOT EXISTS records_interests ON records USING gin (interests)
+    WITH (fastupdate = off) WHERE interests <> '[]';
+
+-- Lets one transaction at a time write records, titles, people and what belongs to them; the others
+-- wait until it ends. It must be called before any row is locked, so that writers can't deadlock.
+-- The next statement sees everything that others have committed.
+CREATE OR REPLACE FUNCTION lock_titles() RETURNS void LANGUAGE sql AS
+$$ SELECT pg_advisory_xact_lock(7303170117561344001) $$;
+
+-- Whether a record is a season, an episode, or something else of a series.
+CREATE OR REPLACE FUNCTION is_part(kind text, series_id text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+$$ SELECT series_id IS NOT NULL OR kind IN ('season', 'episode') $$;
+
+-- A title as the scoreboard shows it.
+CREATE OR REPLACE FUNCTION title_shown(id bigint) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(
+        (SELECT r.title FROM records r JOIN sites o USING (site) WHERE r.title_id = id
+         ORDER BY o.authority LIMIT 1),
+        (SELECT t.title FROM titles t WHERE t.title_id = id))
+$$;
+
+-- Boosts titles on all sites: they are fetched first, now or a week after the last success or
+-- absence. A title whose id on a site was never searched is searched at once. Returns how many of
+-- the titles are known.
+CREATE OR REPLACE FUNCTION boost_title_ids(ids bigint[], weight real, at timestamptz) RETURNS bigint
+LANGUAGE sql AS $$
+    WITH boosted AS (
+        UPDATE title_sites s
+        SET boost = s.boost + weight,
+            boost_due = least(s.boost_due, greatest(at, s.last_success + interval '7 days',
+                CASE WHEN s.state = 'absent' THEN s.next_due - interval '83 days' END)),
+            next_due = CASE
+                WHEN s.site_id IS NULL AND s.state = 'never' THEN 'epoch'
+                ELSE s.next_due
+            END
+        WHERE s.title_id = ANY (ids)
+        RETURNING s.title_id
+    )
+    SELECT count(DISTINCT title_id) FROM boosted
+$$;
+
+-- The same by IMDb ids, for people and other programs. It waits for imports, which lock the same
+-- rows in another order.
+--
+--     SELECT boost_titles('{tt0111161}');
+CREATE OR REPLACE FUNCTION boost_titles(
+    imdb_ids text[], weight real DEFAULT 1, at timestamptz DEFAULT now()) RETURNS bigint
+LANGUAGE sql AS $$
+    SELECT lock_titles();
+    SELECT boost_title_ids(
+        ARRAY(SELECT title_id FROM titles WHERE imdb_id = ANY (imdb_ids)), weight, at)
+$$;
+
+-- How often a title is fetched: every 14 days until it is 180 days old, then, or if its age is
+-- unknown, every 90. A series is as old as the newest of its seasons and episodes, and is fetched
+-- every 7 days for two years after that, unless it ended before this year. `released` is the date
+-- on the title's page.
+CREATE OR REPLACE FUNCTION fetch_interval(id bigint, released date, at timestamptz) RETURNS interval
+LANGUAGE sql STABLE AS $$
+    SELECT CASE
+        WHEN kind = 'series' AND newest > at::date - 730
+            AND coalesce(end_year >= extract(year FROM at), true)
+        THEN interval '7 days'
+        WHEN newest > at::date - 180 THEN interval '14 days'
+        ELSE interval '90 days'
+    END
+    FROM (
+        SELECT t.kind, t.end_year, greatest(
+            coalesce(released, make_date(t.year, 12, 31)),
+            (SELECT make_date(max(p.year), 12, 31) FROM titles p WHERE p.series_title_id = id),
+            (SELECT make_date(max(e.year), 12, 31) FROM imdb_episodes e
+             WHERE e.series_imdb_id = t.imdb_id)
+        ) AS newest
+        FROM titles t WHERE t.title_id = id
+    ) known
+$$;
 
 -- The title of a series by its id on a site; null when it is not known.
-CREATE OR REPLACE FUNCTION title_of_series(of_site site, of_id text) RETURNS bigint
+CREATE OR REPLACE FUNCTION title_of_series(of_site text, of_id text) RETURNS bigint
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT coalesce(
         (SELECT coalesce(r.title_id, newer.title_id)
@@ -82,8 +206,9 @@ BEGIN
     SET title = r.title, original_title = r.original_title, kind = r.kind, year = r.year,
         runtime_minutes = r.runtime_minutes
     FROM (
-        SELECT DISTINCT ON (title_id) * FROM records WHERE title_id = ANY (ids)
-        ORDER BY title_id, array_position('{imdb,rottentomatoes,metacritic}'::site[], site)
+        SELECT DISTINCT ON (title_id) * FROM records JOIN sites USING (site)
+        WHERE title_id = ANY (ids)
+        ORDER BY title_id, authority
     ) r
     WHERE r.title_id = t.title_id AND t.title IS NULL;
 
@@ -101,7 +226,7 @@ BEGIN
             SELECT count(*) FROM title_sites o WHERE o.site = r.site AND o.site_id = r.site_id
         ) = 0 THEN r.site_id END,
         CASE WHEN r.site_id IS NOT NULL THEN 'joined'::id_source END
-    FROM titles t CROSS JOIN unnest(enum_range(NULL::site)) AS s (site)
+    FROM titles t CROSS JOIN sites s
     LEFT JOIN records r ON r.title_id = t.title_id AND r.site = s.site
     WHERE t.title_id = ANY (ids)
         AND (r.record_id IS NOT NULL
@@ -181,7 +306,7 @@ $$;
 --     SELECT move_record(
 --         'rottentomatoes', 'm/some_slug',
 --         (SELECT title_id FROM records WHERE site = 'imdb' AND site_id = 'tt1234567'));
-CREATE OR REPLACE FUNCTION move_record(of_site site, of_id text, target bigint DEFAULT NULL)
+CREATE OR REPLACE FUNCTION move_record(of_site text, of_id text, target bigint DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -212,12 +337,12 @@ BEGIN
     END IF;
     UPDATE records SET title_id = target, placed_by_hand = true
     WHERE site = of_site AND site_id = of_id;
-    UPDATE titles SET matched_by = array_append(matched_by, 'placed by hand')
+    UPDATE titles SET matched_by = matched_by || '"placed by hand"'
     WHERE title_id = target
         AND EXISTS (SELECT FROM records WHERE title_id = target AND site <> of_site);
     UPDATE titles SET matched_by = CASE
-        WHEN (SELECT count(*) FROM records WHERE title_id = former) = 1 THEN '{}'
-        ELSE '{placed by hand}'::text[]
+        WHEN (SELECT count(*) FROM records WHERE title_id = former) = 1 THEN '[]'
+        ELSE '["placed by hand"]'::jsonb
     END
     WHERE title_id = former;
     PERFORM sync_catalogue(ARRAY[former, target]);
@@ -227,26 +352,3 @@ BEGIN
 END
 $$;
 
--- Each record as the item that was scraped, in the JSON form of moviecrawler.items.Movie.
-CREATE OR REPLACE VIEW items AS
-SELECT r.record_id, r.title_id, r.placed_by_hand, r.site, r.site_id,
-    r.facets
-    || to_jsonb(r) - '{record_id,title_id,newer_id,placed_by_hand,match_keys,facets}'::text[]
-    || jsonb_build_object(
-        'credits', (
-            SELECT coalesce(jsonb_agg(jsonb_build_object(
-                'name', c.name, 'role', c.role, 'position', c.position,
-                'person_id', p.site_person_id, 'character', c.character)
-                ORDER BY c.role, c.position), '[]')
-            FROM credits c JOIN people p USING (person_id) WHERE c.record_id = r.record_id),
-        'scores', (
-            SELECT coalesce(jsonb_agg(
-                jsonb_strip_nulls(to_jsonb(s) - '{record_id,normalised}'::text[])
-                ORDER BY s.kind), '[]')
-            FROM scores s WHERE s.record_id = r.record_id),
-        'offers', (
-            SELECT coalesce(jsonb_agg(
-                jsonb_strip_nulls(to_jsonb(o) - '{record_id,since}'::text[])
-                ORDER BY o.kind, o.provider, o.country, o.quality), '[]')
-            FROM offers o WHERE o.record_id = r.record_id)) AS item
-FROM records r;

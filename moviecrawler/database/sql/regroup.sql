@@ -21,5 +21,5 @@ JOIN records r USING (record_id)
 WHERE m.newer_id IS NOT NULL AND s.site = r.site AND s.site_id = r.site_id;
 
 UPDATE titles t SET matched_by = g.matched_by
-FROM jsonb_to_recordset(%(reasons)s) AS g (title_id bigint, matched_by text[])
+FROM jsonb_to_recordset(%(reasons)s) AS g (title_id bigint, matched_by jsonb)
 WHERE t.title_id = g.title_id AND t.matched_by <> g.matched_by

@@ -2,7 +2,7 @@
 -- alias of the other's.
 -- records, sites, site_ids: arrays of equal length.
 SELECT DISTINCT asking.record_id, found.title_id
-FROM unnest(%(records)s::bigint[], %(sites)s::site[], %(site_ids)s::text[])
+FROM unnest(%(records)s::bigint[], %(sites)s::text[], %(site_ids)s::text[])
     AS asking (record_id, site, site_id)
 CROSS JOIN LATERAL (
     SELECT a.old_id AS site_id

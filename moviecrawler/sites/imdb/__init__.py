@@ -98,6 +98,7 @@ PROFILE = SiteProfile(
             columns=("imdb_rating", "imdb_votes"),
             form=".1f",
             facts=("count", "reviews", "histogram"),
+            rates_seasons=False,
         ),
     },
 )

@@ -1,0 +1,220 @@
+"""The tables of Postgres, and the hashes by which its records are found."""
+
+from __future__ import annotations
+
+import io
+import logging
+import time
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg2
+from psycopg2.extras import execute_values
+
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
+from moviecrawler.database.records import Place
+from moviecrawler.database.schema import REMIND_SECONDS, is_up_to_date, update_schema
+from moviecrawler.database.sql import read_sql
+from moviecrawler.database.tables import RECORDS, TABLES, TITLES
+from moviecrawler.database.views import VIEWS
+from moviecrawler.matching.titles import match_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    # Psycopg2 writes its classes in small letters.
+    from psycopg2.extensions import connection as Connection  # noqa: N812
+    from psycopg2.extensions import cursor as Cursor  # noqa: N812
+
+    from moviecrawler.database.records import Key, Row
+    from moviecrawler.database.tables import Dialect, Table
+    from moviecrawler.items import Movie
+
+logger = logging.getLogger(__name__)
+
+_LOCK: Final = 7_303_170_117_561_344_000
+"""The advisory lock that is held while a schema is changed: a number that no other program uses."""
+_PAUSE_SECONDS: Final = 0.5
+"""Seconds between two tries to change a schema that others use."""
+_PLACES: Final = read_sql("places.sql")
+_NEW_IDS: Final = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": None})
+"""Escapes of COPY. NUL is dropped, as Postgres can't store it."""
+_AS_TEXT: Final = ("json", "hashes")
+"""The types that are read as texts."""
+
+
+class PostgresTables:
+    """The tables in a transaction; see `records.Tables`."""
+
+    name = "the database that DATABASE_URL names"
+    dialect: Dialect = "postgres"
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+
+    def select(self, query: str, ids: Collection[Any] = (), *values: object) -> list[Row]:
+        statement = query.format(ids="= ANY (%s)", mark="%s")
+        listed = [list(ids)] * query.count("{ids}")
+        self._cursor.execute(statement, (*values, *listed))
+        return [tuple(row) for row in self._cursor.fetchall()]
+
+    def columns_of(self, table: Table) -> str:
+        return ", ".join(
+            f'"{name}"::text' if table.type_of(name) in _AS_TEXT else f'"{name}"'
+            for name in table.columns
+        )
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        if rows:
+            names = ", ".join(f'"{name}"' for name in table.columns)
+            copy_rows(self._cursor, f"{table.name} ({names})", rows)
+
+    def upsert(self, table: Table, rows: Sequence[Row], condition: str = "") -> None:
+        if rows:
+            execute_values(self._cursor, table.upsert("VALUES %s", condition), rows)
+
+    def delete(self, table: Table, keys: Sequence[Row]) -> None:
+        if keys:
+            names = ", ".join(table.key[: len(keys[0])])
+            self._cursor.execute(f"DELETE FROM {table.name} WHERE ({names}) IN %s", (tuple(keys),))
+
+    def change(self, statement: str, *values: object) -> None:
+        self._cursor.execute(statement.format(mark="%s"), values)
+
+    def new_ids(self, table: Table, number: int) -> list[int]:
+        self._cursor.execute(_NEW_IDS, (table.name, table.key[0], number))
+        return [number for (number,) in self._cursor.fetchall()]
+
+    def places_of(self, keys: Collection[Key]) -> dict[Key, Place]:
+        values = {
+            "sites": [site for site, _ in keys],
+            "site_ids": [site_id for _, site_id in keys],
+        }
+        self._cursor.execute(_PLACES, values)
+        return {
+            (site, site_id): Place(title_id=title_id, imdb_id=imdb_id)
+            for site, site_id, title_id, imdb_id in self._cursor.fetchall()
+        }
+
+    def match_keys_of(self, movie: Movie) -> str:
+        hashes = [] if is_part(movie) else match_hashes(match_keys(movie), [movie.site])
+        return "{" + ",".join(map(str, sorted(hashes))) + "}"
+
+    def check_privileges(self) -> None:
+        """Raise psycopg2's error for what the database's user may not write."""
+        self.new_ids(RECORDS, 1)
+        self.new_ids(TITLES, 1)
+        for table in TABLES:
+            name = table.key[0]
+            self._cursor.execute(
+                f"UPDATE {table.name} SET {name} = {name} WHERE false;"
+                f" DELETE FROM {table.name} WHERE false;"
+                f" INSERT INTO {table.name} SELECT * FROM {table.name} WHERE false"
+            )
+
+    def version(self) -> int:
+        # Not to_regclass, which may answer from a cache that lacks the tables that another process
+        # has made while this one waited.
+        self._cursor.execute(
+            "SELECT relname FROM pg_class"
+            " WHERE relname IN ('schema_version', 'records') AND pg_table_is_visible(oid)"
+        )
+        found = {name for (name,) in self._cursor.fetchall()}
+        if "schema_version" not in found:
+            return -1 if found else 0
+        ((version,),) = self.select("SELECT version FROM schema_version")
+        return int(version)
+
+    def set_version(self, version: int) -> None:
+        self._cursor.execute("UPDATE schema_version SET version = %s", (version,))
+
+    def run(self, script: str) -> None:
+        self._cursor.execute(script)
+
+    def drop_views(self) -> None:
+        for name in reversed(VIEWS):
+            self._cursor.execute(f"DROP VIEW IF EXISTS {name}")
+
+
+def update_postgres(connection: Connection, is_ending: Callable[[], bool] = lambda: False) -> None:
+    """Update a database to this version's schema in one transaction.
+
+    Of processes that start together, one does it.
+
+    Raises ConfigurationError when the database is not in UTF-8 or has a schema that this version
+    doesn't know, TransientStoreError when this process is shutting down while it waits for others.
+    """
+    began = time.monotonic()
+    reminded = began
+    while True:
+        try:
+            with connection, connection.cursor() as cursor:
+                return _update(cursor)
+        except (psycopg2.errors.LockNotAvailable, psycopg2.errors.DeadlockDetected) as error:
+            reason = " ".join(str(error).split())
+        if is_ending():
+            raise TransientStoreError(
+                f"other processes use the tables whose schema is to be changed: {reason}"
+            )
+        if time.monotonic() - reminded >= REMIND_SECONDS:
+            reminded = time.monotonic()
+            logger.warning(
+                "Waiting %.0f s to change the database's schema, which is in use: %s",
+                reminded - began,
+                reason,
+            )
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _update(cursor: Cursor) -> None:
+    tables = PostgresTables(cursor)
+    if is_up_to_date(tables):
+        return
+    ((encoding,),) = tables.select("SHOW server_encoding")
+    if encoding != "UTF8":
+        raise ConfigurationError(
+            f"the database that DATABASE_URL names is in {encoding}; create one with"
+            " ENCODING 'UTF8' TEMPLATE template0"
+        )
+    # Readers lock tables in another order: in a deadlock this change must give way, so its timeout
+    # is below `deadlock_timeout` (1 s).
+    cursor.execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '500ms'")
+    cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+    if is_up_to_date(tables):  # another process has done it meanwhile
+        return
+    if tables.version():
+        cursor.execute("SELECT lock_titles()")  # writers wait until the schema is changed
+    update_schema(tables)
+
+
+def is_part(movie: Movie) -> bool:
+    """Return whether a movie is a part of a series, like the database's function of that name."""
+    return movie.series_id is not None or movie.kind in {"season", "episode"}
+
+
+def match_hashes(keys: Iterable[str], sites: Collection[str]) -> set[int]:
+    """Return the hashes of keys on sites.
+
+    They differ by site so that a search skips the asking record's own site.
+    """
+    return {
+        int.from_bytes(blake2b(f"{site} {key}".encode(), digest_size=8).digest(), signed=True)
+        for site in sites
+        for key in keys
+    }
+
+
+def copy_rows(cursor: Any, table: str, rows: Iterable[Iterable[object]]) -> None:
+    """Write rows to a table, named with its columns, by COPY."""
+    lines = ("\t".join(_copied(cell) for cell in row) for row in rows)
+    cursor.copy_expert(
+        f"COPY {table} FROM STDIN", io.StringIO("".join(f"{line}\n" for line in lines))
+    )
+
+
+def _copied(cell: object) -> str:
+    if not isinstance(cell, str):
+        return "\\N" if cell is None else str(cell)
+    # Most texts need no escapes, so a translation of each would be a waste.
+    return cell.translate(_ESCAPES) if "\\" in cell or not cell.isprintable() else cell

@@ -1,0 +1,210 @@
+"""The embedded database, `DATA_DIR/movies.sqlite3`: opening it, and writing it in transactions."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import sqlite3
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
+
+from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
+from moviecrawler.database.schema import (
+    REMIND_SECONDS,
+    VERSION,
+    is_up_to_date,
+    said_while,
+    update_schema,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from moviecrawler.database.records import Key, Place, Row
+    from moviecrawler.database.tables import Dialect, Table
+    from moviecrawler.items import Movie
+
+logger = logging.getLogger(__name__)
+
+FILE = "movies.sqlite3"
+
+_LOCK_TIMEOUT_SECONDS = 10.0
+"""Seconds to wait for another process's batch before writing fails."""
+
+
+class SqliteTables:
+    """The tables of an open database; see `records.Tables`."""
+
+    dialect: Dialect = "sqlite"
+
+    def __init__(self, connection: sqlite3.Connection, name: str = FILE) -> None:
+        self.name = name
+        self._connection = connection
+
+    def select(self, query: str, ids: Collection[Any] = (), *values: object) -> list[Row]:
+        statement = query.format(ids="IN (SELECT value FROM json_each(?))", mark="?")
+        listed = (json.dumps(list(ids)),) if "{ids}" in query else ()
+        return self._connection.execute(statement, (*values, *listed)).fetchall()
+
+    def columns_of(self, table: Table) -> str:
+        return ", ".join(f'"{name}"' for name in table.columns)
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        self._connection.executemany(table.insert(_marks(table)), rows)
+
+    def upsert(self, table: Table, rows: Sequence[Row], condition: str = "") -> None:
+        self._connection.executemany(table.upsert(_marks(table), condition), rows)
+
+    def delete(self, table: Table, keys: Sequence[Row]) -> None:
+        if keys:
+            condition = " AND ".join(f"{name} = ?" for name in table.key[: len(keys[0])])
+            self._connection.executemany(f"DELETE FROM {table.name} WHERE {condition}", keys)
+
+    def change(self, statement: str, *values: object) -> None:
+        self._connection.execute(statement.format(mark="?"), values)
+
+    def new_ids(self, _: Table, number: int) -> list[int]:
+        """Return ids that no row has; a title has the id of the first of its records."""
+        ((last,),) = self._connection.execute("SELECT coalesce(max(record_id), 0) FROM records")
+        return list(range(last + 1, last + 1 + number))
+
+    def places_of(self, _: Collection[Key]) -> dict[Key, Place]:
+        return {}
+
+    def match_keys_of(self, _: Movie) -> None:
+        return None
+
+    def version(self) -> int:
+        ((version,),) = self._connection.execute("PRAGMA user_version")
+        ((tables,),) = self._connection.execute("SELECT count(*) FROM sqlite_master")
+        return -1 if tables and not version else int(version)
+
+    def set_version(self, version: int) -> None:
+        self._connection.execute(f"PRAGMA user_version = {version}")
+
+    def run(self, script: str) -> None:
+        statement = ""
+        for line in script.splitlines(keepends=True):
+            statement += line
+            if sqlite3.complete_statement(statement):
+                self._connection.execute(statement)
+                statement = ""
+        self._connection.execute(statement)
+
+    def drop_views(self) -> None:
+        for (name,) in self.select("SELECT name FROM sqlite_master WHERE type = 'view'"):
+            self._connection.execute(f"DROP VIEW {name}")
+
+
+def _marks(table: Table) -> str:
+    return f"VALUES ({', '.join('?' * len(table.columns))})"
+
+
+def open_sqlite(folder: Path) -> sqlite3.Connection:
+    """Open a folder's database, create it when it is missing, and bring its schema up to date.
+
+    Raises TransientStoreError when that may work later, ConfigurationError when the file is not one
+    that this version can use.
+    """
+    path = folder / FILE
+    try:
+        connection = sqlite3.connect(path, timeout=_LOCK_TIMEOUT_SECONDS, isolation_level=None)
+        try:
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    except (OSError, sqlite3.OperationalError) as error:
+        raise TransientStoreError(f"{path}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise ConfigurationError(
+            f"{path} is damaged or no SQLite file ({error}); move it away"
+        ) from error
+    return connection
+
+
+def read_sqlite(folder: Path) -> sqlite3.Connection:
+    """Open a folder's database to read it.
+
+    Raises FileNotFoundError when there is none, sqlite3.Error when it is no such file.
+    """
+    path = (folder / FILE).resolve()
+    if not path.exists():
+        raise FileNotFoundError(None, "there is no such file", str(folder / FILE))
+    return sqlite3.connect(
+        f"{path.as_uri()}?mode=ro", uri=True, timeout=_LOCK_TIMEOUT_SECONDS, isolation_level=None
+    )
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
+    """Commit at the end of the block, or roll back.
+
+    `kind` is DEFERRED to read, IMMEDIATE to write.
+    """
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield
+    except BaseException:
+        # After some errors, such as a full disk, SQLite has rolled back by itself.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    # SQLite fails when two processes do this to a new file at the same time.
+    with _opening_lock(path):
+        connection.execute("PRAGMA journal_mode = WAL")
+        tables = SqliteTables(connection, str(path))
+        if not is_up_to_date(tables):
+            with said_while(f"The schema of {path} has been changing"):
+                if 0 < tables.version() < VERSION:
+                    _copy(connection, path, tables.version())
+                with transaction(connection, "IMMEDIATE"):
+                    update_schema(tables)
+    # A commit must be on the disk when it returns, as the batch is then reported durable.
+    connection.execute("PRAGMA synchronous = FULL")
+    # 32 MB: a batch of titles writes all over the indexes of people, and with SQLite's 2 MB a sixth
+    # of a large crawl's time is reading them.
+    connection.execute("PRAGMA cache_size = -32000")
+
+
+@contextmanager
+def _opening_lock(path: Path) -> Iterator[None]:
+    """Wait while another process opens a database, as its schema may be changing."""
+    lock = FileLock(path.with_name("open.lock"))
+    waited = 0.0
+    while True:
+        with suppress(Timeout):
+            lock.acquire(timeout=REMIND_SECONDS)
+            break
+        waited += REMIND_SECONDS
+        logger.warning("Another process has been opening %s for %.0f s", path, waited)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _copy(connection: sqlite3.Connection, path: Path, version: int) -> None:
+    """Copy a database before its schema is changed.
+
+    Raises ConfigurationError when there is not enough space for the copy and the change.
+    """
+    size = path.stat().st_size
+    free = shutil.disk_usage(path.parent).free
+    if free < 3 * size:  # the copy, the new tables, and the log of the transaction
+        raise ConfigurationError(
+            f"{path} is of an older version, and to change it needs {3 * size / 1e9:.1f} GB of free"
+            f" space; there are {free / 1e9:.1f} GB"
+        )
+    copy = path.with_name(f"{path.name}.version-{version}")
+    logger.warning("%s is of version %d: it is copied to %s, and changed", path, version, copy)
+    copy.unlink(missing_ok=True)
+    connection.execute("VACUUM INTO ?", (str(copy),))

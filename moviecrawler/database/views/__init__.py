@@ -1,0 +1,312 @@
+"""The views of both databases: a text each, with columns for the rows of `sites` and `score_kinds`.
+
+They are made of what is in these tables, not of what this process knows of: another worker's sites
+keep their columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, get_args
+
+from moviecrawler.basics.files import read_package_file
+from moviecrawler.database.tables import CHILDREN, MISSES, PEOPLE, RECORDS, Table
+from moviecrawler.items import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+VIEWS: Final = (
+    "list_ranks",
+    "title_scores",
+    "scoreboard",
+    "series_parts",
+    "episode_scores",
+    "season_scores",
+    "movies",
+)
+"""In the order in which they are created: later ones may read earlier ones."""
+_OF_TITLE: Final = {
+    "title": "text",
+    "year": "integer",
+    "kind": "text",
+    "runtime_minutes": "integer",
+}
+"""Columns of a title, with their types."""
+_MAKERS: Final = tuple(role for role in get_args(Role) if role != "cast")
+_AMOUNTS: Final = {
+    "budget": "budget",
+    "opening_weekend": "opening_weekend",
+    "domestic_gross": "domestic",
+    "worldwide_gross": "worldwide",
+}
+"""The columns of the kinds of amounts; that of the currency ends in _currency."""
+_read: Final = partial(read_package_file, __name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownKind:
+    """A row of `score_kinds` that has columns."""
+
+    kind: str
+    site: str
+    highest: int
+    audience: bool
+    rates_seasons: bool
+    value_column: str
+    count_column: str
+
+
+def view_texts(sites: Mapping[str, str], kinds: Sequence[ShownKind]) -> list[str]:
+    """Return the statements that create the views.
+
+    Args:
+        sites: The main list of each site, by authority.
+        kinds: In the order of their columns.
+    """
+    forms: dict[str, Callable[[], dict[str, Iterable[str]]]] = {
+        "scoreboard": lambda: _scoreboard(sites, kinds),
+        "series_parts": lambda: _series_parts(list(sites), kinds),
+        "episode_scores": lambda: {
+            "id_names": [f"{site}_id" for site in sites],
+            "score_names": [name for kind in kinds for name in _names(kind)],
+        },
+        "season_scores": lambda: _season_scores(list(sites), kinds),
+        "movies": lambda: _movies(kinds),
+    }
+    texts = []
+    for view in VIEWS:
+        parts = forms[view]() if view in forms else {}
+        joined = {
+            name: ("\n    " if name.endswith("joins") else ",\n    ").join(lines)
+            for name, lines in parts.items()
+        }
+        texts.append(_read(f"{view}.sql").format(**joined))
+    return texts
+
+
+def _names(kind: ShownKind) -> tuple[str, str]:
+    return kind.value_column, kind.count_column
+
+
+def _mean(values: Sequence[str]) -> str:
+    """Return the mean of those of some values that are not null."""
+    if not values:
+        return "NULL"
+    total = " + ".join(f"coalesce({value}, 0)" for value in values)
+    number = " + ".join(f"CASE WHEN {value} IS NULL THEN 0 ELSE 1 END" for value in values)
+    return f"({total}) / nullif({number}, 0)"
+
+
+# The same row as in `title_scores`, found by indexes: the first rows of the view then cost little.
+_SCORE_JOIN = """LEFT JOIN scores {alias} ON {alias}.kind = '{kind}' AND {alias}.record_id = (
+        SELECT r.record_id
+        FROM records r
+        JOIN scores x ON x.record_id = r.record_id AND x.kind = '{kind}'
+        JOIN sites o ON o.site = r.site
+        WHERE r.title_id = t.title_id
+        ORDER BY r.site <> '{site}', o.authority
+        LIMIT 1
+    )"""
+
+
+def _scoreboard(sites: Mapping[str, str], kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
+    def id_of(site: str) -> str:
+        """Return a title's id on a site, which other sites' pages may name."""
+        named = [f"{other}.{site}_id" for other in sites if f"{site}_id" in RECORDS.columns]
+        return f"coalesce({', '.join([f'{site}.site_id', *named])})" if named else f"{site}.site_id"
+
+    scaled = {kind.kind: f"s_{kind.kind}.value * 100.0 / {kind.highest}" for kind in kinds}
+    return {
+        "own_columns": [
+            # Without a type, SQLite would not find the year '2001' that Datasette asks for.
+            f"CAST(coalesce({', '.join([f'{site}.{name}' for site in sites])}, NULL) AS {kind})"
+            f" AS {name}"
+            for name, kind in _OF_TITLE.items()
+        ],
+        "id_columns": [name for site in sites for name in (f"{site}_id", f"{site}_url")],
+        "ids": [f"{id_of(site)} AS {site}_id, {site}.url AS {site}_url" for site in sites],
+        "score_columns": [
+            name for kind in kinds for name in (*_names(kind), f"{kind.value_column}_100")
+        ],
+        "scores": [
+            f"s_{kind.kind}.value AS {kind.value_column}, s_{kind.kind}.count AS"
+            f" {kind.count_column}, round({scaled[kind.kind]}, 1) AS {kind.value_column}_100"
+            for kind in kinds
+        ],
+        "critics_mean": [_mean([scaled[kind.kind] for kind in kinds if not kind.audience])],
+        "users_mean": [_mean([scaled[kind.kind] for kind in kinds if kind.audience])],
+        "time_columns": [f"{site}_fetched_at" for site in sites],
+        "times": [f"{site}.scraped_at AS {site}_fetched_at" for site in sites],
+        "list_columns": [f"{site}_list_rank" for site in sites],
+        "lists": [
+            f"(SELECT l.rank FROM list_ranks l WHERE l.site = '{site}'"
+            f" AND l.list_name = '{main_list}' AND l.site_id = {site}.site_id) AS {site}_list_rank"
+            for site, main_list in sites.items()
+        ],
+        "record_joins": [
+            f"LEFT JOIN records {site} ON {site}.title_id = t.title_id AND {site}.site = '{site}'"
+            for site in sites
+        ],
+        "score_joins": [
+            _SCORE_JOIN.format(alias=f"s_{kind.kind}", kind=kind.kind, site=kind.site)
+            for kind in kinds
+        ],
+    }
+
+
+def _series_parts(sites: Sequence[str], kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
+    conditions = {"title": " AND p.title_place = 1", "year": "", "episode_count": ""}
+
+    def of_site(column: str, site: str, condition: str = "") -> str:
+        return f"max(p.{column}) FILTER (WHERE p.site = '{site}'{condition})"
+
+    return {
+        "own_columns": [
+            f"coalesce({', '.join([of_site(name, site, more) for site in sites])}, NULL) AS {name}"
+            for name, more in conditions.items()
+        ],
+        "ids": [f"{of_site('site_id', site)} AS {site}_id" for site in sites],
+        "scores": [
+            f"max(p.{value}) FILTER (WHERE p.score_kind = '{kind.kind}' AND p.place = 1) AS {name}"
+            for kind in kinds
+            for value, name in zip(("value", "count"), _names(kind), strict=True)
+        ],
+    }
+
+
+def _season_scores(sites: Sequence[str], kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
+    def of_season(name: str) -> str:
+        return f"max({name}) FILTER (WHERE kind = 'season' AND nth = 1) AS {name}"
+
+    scores = []
+    for kind in kinds:
+        value, count = _names(kind)
+        if kind.rates_seasons:
+            scores += [of_season(value), of_season(count)]
+        else:
+            weights = f"sum({count}) FILTER (WHERE kind = 'episode' AND {value} IS NOT NULL)"
+            total = f"sum({value} * {count}) FILTER (WHERE kind = 'episode')"
+            scores += [
+                f"round({total} * 1.0 / {weights}, 2) AS {value}",
+                f"{weights} IS NOT NULL AS {value}_derived",
+                f"{weights} AS {count}",
+                f"count({count}) FILTER (WHERE kind = 'episode') AS {value}_episodes",
+            ]
+    return {
+        "own_columns": [of_season(name) for name in ("title", "year", "episode_count")],
+        "ids": [of_season(f"{site}_id") for site in sites],
+        "scores": scores,
+    }
+
+
+def _movies(kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
+    return {
+        "people": [
+            "(SELECT json_group_array(c.name) FROM"
+            " (SELECT name FROM credits WHERE record_id = r.record_id"
+            f" AND role = '{role}' AND name IS NOT NULL ORDER BY position) c) AS {role}s"
+            for role in _MAKERS
+        ],
+        "scores": [
+            f"s_{kind.kind}.value AS {kind.value_column}, s_{kind.kind}.count AS"
+            f" {kind.count_column}"
+            for kind in kinds
+        ],
+        "amounts": [
+            f"{column}.value AS {column}, {column}.currency AS {column}_currency"
+            for column in _AMOUNTS
+        ],
+        "joins": [
+            *(
+                f"LEFT JOIN scores s_{kind.kind}"
+                f" ON s_{kind.kind}.record_id = r.record_id AND s_{kind.kind}.kind = '{kind.kind}'"
+                for kind in kinds
+            ),
+            *(
+                f"LEFT JOIN amounts {column}"
+                f" ON {column}.record_id = r.record_id AND {column}.kind = '{kind}'"
+                for column, kind in _AMOUNTS.items()
+            ),
+        ],
+    }
+
+
+# --- The CSV files: a view each, in SQLite alone ------------------------------------------------
+
+
+def csv_views(kinds: Sequence[ShownKind]) -> dict[str, str]:
+    """Return the statement of the view of each CSV file, by the view's name."""
+    views = {"csv_misses": _csv_of(MISSES, "misses x", (), "x.site, x.site_id")}
+    for table in CHILDREN:
+        source = f"{table.name} x JOIN records r ON r.record_id = x.record_id"
+        if table.name == "scores":
+            source += " JOIN score_kinds k ON k.kind = x.kind"
+        order = "r.site, r.site_id, " + _ORDERS.get(table.name, f"x.{table.key[1]}")
+        more = _EXTRA_COLUMNS.get(table.name, ())
+        views[f"csv_{table.name}"] = _csv_of(table, source, ("r.site", "r.site_id"), order, more)
+    views["csv_people"] = _csv_of(PEOPLE, "people x", (), "x.site, x.person_id, x.name")
+    of_movies = [
+        *(_cell(f"x.{role}s", "json") + f" AS {role}s" for role in _MAKERS),
+        *(f"x.{name}" for kind in kinds for name in _names(kind)),
+        *(f"x.{name}, x.{name}_currency" for name in _AMOUNTS),
+    ]
+    views["csv_lists"] = (
+        "SELECT x.site, x.list_name, x.rank, x.site_id, x.pass_at,"
+        f" {_cell('x.computed', 'boolean')} AS computed"
+        " FROM list_ranks x ORDER BY x.site, x.list_name, x.rank"
+    )
+    ranked = (
+        "movies x JOIN sites o ON o.site = x.site LEFT JOIN list_ranks l"
+        " ON l.site = x.site AND l.list_name = o.main_list AND l.site_id = x.site_id"
+    )
+    order = "x.site, l.rank IS NULL, l.rank, x.record_id"
+    views["csv_movies"] = _csv_of(RECORDS, ranked, (), order, of_movies)
+    return {name: f"CREATE VIEW {name} AS {select}" for name, select in views.items()}
+
+
+_HIDDEN: Final = {
+    "record_id",
+    "title_id",
+    "newer_id",
+    "placed_by_hand",
+    "match_keys",
+    "updated_at",
+    "fetch",
+    "person_key",
+    "named_at",
+}
+"""The columns that are in no CSV file."""
+_EXTRA_COLUMNS: Final = {
+    "scores": ("k.highest AS scale", "k.average_highest AS average_scale", "r.scraped_at"),
+    "offers": ("r.scraped_at",),
+}
+_INSTEAD: Final = {"offers.seen_at": "coalesce(x.seen_at, r.scraped_at)"}
+_ORDERS: Final = {
+    "credits": "instr('director writer creator cast', x.role), x.position",
+    "scores": "k.shown IS NULL, k.shown, x.kind",
+}
+
+
+def _csv_of(
+    table: Table, source: str, first: Sequence[str], order: str, more: Sequence[str] = ()
+) -> str:
+    columns = [
+        f"{_INSTEAD.get(f'{table.name}.{name}') or _cell(f'x.{name}', table.type_of(name))}"
+        f" AS {name}"
+        for name in table.columns
+        if name not in _HIDDEN
+    ]
+    cells = ", ".join([*first, *columns, *more])
+    return f"SELECT {cells} FROM {source} ORDER BY {order}"
+
+
+def _cell(column: str, kind: str) -> str:
+    """Return a column as a text cell: lists joined by semicolons, words for booleans."""
+    if kind == "boolean":
+        return f"CASE {column} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"
+    if kind == "json":
+        value = f"iif(json_type({column}) = 'object', key || '=', '') || value"
+        return f"(SELECT group_concat({value}, '; ') FROM json_each({column}))"
+    return column

@@ -1,0 +1,216 @@
+"""Databases of older versions become ones of this version, with all that they have."""
+
+import datetime as dt
+import multiprocessing
+import os
+import shutil
+import signal
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+
+from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.database import schema
+from moviecrawler.database.postgres import PostgresTables, update_postgres
+from moviecrawler.database.records import read_stored
+from moviecrawler.database.sqlite import FILE, SqliteTables, open_sqlite
+from moviecrawler.items import Movie
+from moviecrawler.sites import SCORE_SITES, SCORES
+from tests.pipelines.stored import board_of, in_order
+from tests.services.postgres import execute
+from tests.waiting import wait_for
+
+OLD = Path(__file__).with_name("version_1")
+COLUMNS = """
+SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+    pg_get_expr(d.adbin, d.adrelid)
+FROM pg_class c
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v')
+"""
+INDEXES = "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'"
+CONSTRAINTS = """
+SELECT conrelid::regclass::text, pg_get_constraintdef(oid)
+FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype <> 'n'
+"""
+FUNCTIONS = """
+SELECT proname, pg_get_function_identity_arguments(oid), pg_get_function_result(oid)
+FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+"""
+TYPES = "SELECT typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typtype = 'e'"
+
+
+@pytest.fixture
+def old_folder(tmp_path: Path) -> Path:
+    """Return a DATA_DIR with a database of version 1."""
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection:
+        connection.executescript((OLD / "sqlite.dump").read_text("utf-8"))
+    return tmp_path
+
+
+@pytest.fixture
+def old_url(empty_database_url: str) -> str:
+    """Return the URL of a database of version 1."""
+    execute(empty_database_url, (OLD / "postgres.dump").read_text("utf-8").replace("%", "%%"))
+    return empty_database_url
+
+
+def check_movies(movies: list[Movie]) -> None:
+    """Check that the records have what they had."""
+    by_id = {str(movie.site_id): in_order(movie) for movie in movies}
+    assert list(by_id) == ["tt0000001", "tt0000002", "m/lamp_1", "tv/ebb", "tv/ebb/s01"]
+    lamp = by_id["tt0000001"]
+    assert (lamp.genres, lamp.plot) == (["Drama", "Mystery"], "A keeper.\nAlone.")
+    assert (lamp.keywords, lamp.interests) == (["light-house"], ["Dark Drama"])
+    assert lamp.unknown_fields == ["languages"]
+    assert lamp.scraped_at == dt.datetime(2026, 3, 10, 12, tzinfo=dt.UTC)
+    assert lamp.fetch is not None
+    assert [credit.person_id for credit in lamp.credits] == ["nm0000002", None, "nm0000001"]
+    assert [(score.kind, score.value) for score in lamp.scores] == [("imdb", 7.7)]
+    assert lamp.scores[0].histogram == list(range(2, 12))
+    assert [amount.value for amount in lamp.amounts] == [3_000_000_000, 5]
+    assert [offer.provider for offer in lamp.offers] == ["Other", "Streamer"]
+    assert [(award.event, award.wins) for award in lamp.awards] == [(None, 1), ("Oscar", 0)]
+    assert [other.site_id for other in lamp.related] == ["tt0000002", "tt0000003"]
+    assert [other.title for other in lamp.other_titles] == ["La Lampe"]
+    of_tomatoes = by_id["m/lamp_1"]
+    assert (of_tomatoes.consensus, of_tomatoes.external_ids) == ("Bright.", {"ems": "abc"})
+    assert of_tomatoes.scores[1].certified is True
+
+
+HISTORY = "SELECT since, value, count FROM score_history WHERE kind = 'imdb' ORDER BY since"
+RANKS = "SELECT list_name, rank, site_id FROM list_ranks"
+PEOPLE = "SELECT person_id, name FROM people WHERE site = 'imdb' ORDER BY name"
+NAMES = [("nm0000002", "An Actor"), (None, "An Extra"), ("nm0000001", "Odile Farrow")]
+
+
+@pytest.mark.promise(
+    "A database of an older version becomes one of this version, with its history."
+)
+@pytest.mark.parametrize("has_aliases", [False, True])
+def test_an_old_file_becomes_one_of_this_version(old_folder: Path, has_aliases: bool) -> None:
+    path = old_folder / FILE
+    if has_aliases:  # which later versions made without another number
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(schema._migration(2, "sqlite"))
+            connection.execute("INSERT INTO aliases VALUES ('imdb', 'tt1', 'tt2', '2026-03-01')")
+            connection.commit()
+    with closing(open_sqlite(old_folder)) as connection:
+        check_movies([stored.movie for stored in read_stored(SqliteTables(connection), "true", ())])
+        assert connection.execute(HISTORY).fetchall() == [
+            ("2026-03-01T12:00:00+00:00", 7.5, 1000),
+            ("2026-03-10T12:00:00+00:00", 7.7, 1100),
+        ]
+        assert connection.execute(PEOPLE).fetchall() == NAMES
+        assert connection.execute(RANKS).fetchall() == [("top", 250, "tt0000001")]
+        assert len(connection.execute("SELECT * FROM misses").fetchall()) == 1
+        assert len(connection.execute("SELECT * FROM aliases").fetchall()) == has_aliases
+    with closing(sqlite3.connect(f"{path}.version-1")) as copy:
+        assert copy.execute("SELECT count(*) FROM movies").fetchall() == [(5,)]
+
+
+def test_an_old_file_has_the_tables_of_a_new_one(old_folder: Path) -> None:
+    (old_folder / "new").mkdir()
+
+    def tables(folder: Path) -> dict[str, Any]:
+        with closing(open_sqlite(folder)) as connection:
+            names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+            pragmas = ("table_info", "foreign_key_list", "index_list")
+            return {
+                name: [connection.execute(f"PRAGMA {of}({name})").fetchall() for of in pragmas]
+                for name in names
+            }
+
+    assert tables(old_folder) == tables(old_folder / "new")
+
+
+def test_titles_of_an_old_file_are_matched_again(old_folder: Path) -> None:
+    from moviecrawler.database.scoreboard import match_embedded  # noqa: PLC0415 - as the store
+
+    with closing(open_sqlite(old_folder)) as connection:
+        assert connection.execute("SELECT written > matched FROM state").fetchall() == [(1,)]
+        match_embedded(connection)
+    scores = [
+        (row.title, row.scores["imdb"], row.scores["tomatometer"]) for row in board_of(old_folder)
+    ]
+    assert scores == [("The Lamp 1", 7.7, 91), ("Ebb", None, None), ("The Lamp 2", None, None)]
+
+
+def test_an_old_database_of_postgres_becomes_one_of_this_version(
+    old_url: str, database_url: str
+) -> None:
+    with closing(psycopg2.connect(old_url)) as connection:
+        update_postgres(connection)
+        with connection.cursor() as cursor:
+            stored = read_stored(PostgresTables(cursor), "true", ())
+    check_movies([record.movie for record in stored])
+    assert [(float(str(value)), count) for _, value, count in execute(old_url, HISTORY)] == [
+        (7.5, 1000),
+        (7.7, 1100),
+    ]
+    assert execute(old_url, PEOPLE) == NAMES
+    assert execute(old_url, RANKS) == [("top", 250, "tt0000001")]
+    for query in (COLUMNS, INDEXES, CONSTRAINTS, FUNCTIONS, TYPES):
+        assert sorted(execute(old_url, query), key=str) == sorted(
+            execute(database_url, query), key=str
+        )
+    names = "SELECT title, imdb_rating::float, tomatometer::float FROM scoreboard ORDER BY title"
+    assert execute(old_url, names) == [
+        ("Ebb", None, None),
+        ("The Lamp 1", 7.7, 91),
+        ("The Lamp 2", None, None),
+    ]
+
+
+def _open_slowly(folder: Path) -> None:
+    endless = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n FROM n) SELECT count(*) FROM n;"
+    scripts = {version: schema._migration(version, "sqlite") for version in (2, 3, 4)}
+    scripts[4] += endless
+    schema._migration = lambda version, _: scripts[version]  # type: ignore[assignment]
+    open_sqlite(folder)
+
+
+@pytest.mark.promise("A migration that is killed leaves the old file whole.")
+def test_a_migration_that_is_killed_leaves_the_old_file_whole(old_folder: Path) -> None:
+    process = multiprocessing.get_context("fork").Process(target=_open_slowly, args=(old_folder,))
+    process.start()
+    wait_for((old_folder / f"{FILE}.version-1").exists)
+    process.join(1)
+    os.kill(int(process.pid or 0), signal.SIGKILL)
+    process.join()
+    with closing(sqlite3.connect(old_folder / FILE)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchall() == [(1,)]
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("SELECT count(*) FROM movies").fetchall() == [(5,)]
+    with closing(open_sqlite(old_folder)) as connection:
+        assert connection.execute("SELECT count(*) FROM records").fetchall() == [(5,)]
+
+
+def test_an_old_file_is_left_alone_while_there_is_too_little_space(
+    old_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(old_folder)._replace(free=10_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(ConfigurationError, match=r"needs .* of free space"):
+        open_sqlite(old_folder)
+    assert not (old_folder / f"{FILE}.version-1").exists()
+
+
+def test_views_have_the_scores_of_the_tables_and_are_made_anew_when_these_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stars = replace(SCORES["tomatometer"], columns=("stars", "star_votes"), audience="users")
+    monkeypatch.setattr(schema, "SCORES", SCORES | {"stars": stars})
+    monkeypatch.setattr(schema, "SCORE_SITES", SCORE_SITES | {"stars": "rottentomatoes"})
+    columns = "SELECT stars, star_votes FROM {}"
+    for _ in range(2):  # the second one knows nothing of that score, and leaves it as it is
+        with closing(open_sqlite(tmp_path)) as connection:
+            for view in ("scoreboard", "season_scores", "episode_scores", "movies", "csv_movies"):
+                connection.execute(columns.format(view))
+        monkeypatch.setattr(schema, "SCORES", SCORES)
