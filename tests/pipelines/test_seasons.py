@@ -417,3 +417,37 @@ def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(
     assert lines[2].startswith("Salt Harbour, season 1 ")
     assert "8.3*" in lines[2]
     assert lines[-1].startswith("* derived")
+
+
+def test_seasons_of_two_series_of_one_name_stay_apart_while_no_series_is_stored(
+    database_url: str, tmp_path: Path
+) -> None:
+    seasons = [
+        part(
+            "rottentomatoes",
+            f"{of}/s01",
+            year=year,
+            series_title="The Lamp",
+            scores=[Score(kind="tomatometer", value=value, count=count)],
+        )
+        for of, year, value, count in (("tv/lamp", 2001, 95, 20), ("tv/lamp_us", 2005, 70, 30))
+    ]
+    write(database_url, *seasons)
+    with opened(SqliteStore(tmp_path)) as store:
+        store.write([record_of(season) for season in seasons])
+    query = "SELECT year, tomatometer, tomatometer_reviews FROM season_scores ORDER BY 1"
+    expected = [(2001, 95, 20), (2005, 70, 30)]
+    assert execute(database_url, query) == expected
+    with closing(sqlite3.connect(tmp_path / "movies.sqlite3")) as connection:
+        assert connection.execute(query).fetchall() == expected
+
+
+def test_a_series_with_two_records_on_one_site_doubles_no_episode(tmp_path: Path) -> None:
+    """A renamed slug: both records name the same IMDb id."""
+    renamed = replace(TOMATOES, site_id="tv/salt_harbour_2001", imdb_id="tt0000001")
+    older = replace(TOMATOES, imdb_id="tt0000001", scraped_at=BEGIN - timedelta(days=9))
+    with opened(SqliteStore(tmp_path)) as store:
+        store.write([record_of(movie) for movie in (IMDB, older, renamed, episode(11, 1, 1))])
+    with closing(sqlite3.connect(tmp_path / "movies.sqlite3")) as connection:
+        for query in ("SELECT 1 FROM scoreboard", "SELECT 1 FROM episode_scores"):
+            assert connection.execute(query).fetchall() == [(1,)]
