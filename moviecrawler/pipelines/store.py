@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.basics.errors import RejectedError
 from moviecrawler.items import ListPage, Movie
-from moviecrawler.options import StoreOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +36,7 @@ class Limits:
     @classmethod
     def from_settings(cls, settings: BaseSettings, default: Limits) -> Limits:
         """Return `default` with the value of STORE_BATCH_SECONDS, if that is set."""
-        seconds = StoreOptions.read(settings).store_batch_seconds
+        seconds = settings.getfloat("STORE_BATCH_SECONDS")
         return replace(default, batch_seconds=seconds or default.batch_seconds)
 
     def is_full(self, items: int, size: int) -> bool:
