@@ -274,7 +274,7 @@ def with_a_store_that_refuses(stage: Stage, title: int = 1) -> Finished:
     stage.crawl(ids(1))
     with closing(sqlite3.connect(stage.data / "movies.sqlite3")) as database, database:
         database.execute(
-            f"CREATE TRIGGER refuses BEFORE INSERT ON movies WHEN new.site_id = '{IDS[title]}'"
+            f"CREATE TRIGGER refuses BEFORE INSERT ON records WHEN new.site_id = '{IDS[title]}'"
             " BEGIN SELECT raise(ABORT, 'it is refused'); END"
         )
     return stage.crawl(ids(3))
