@@ -36,8 +36,8 @@ class Limits:
     @classmethod
     def from_settings(cls, settings: BaseSettings, default: Limits) -> Limits:
         """Return `default` with the value of STORE_BATCH_SECONDS, if that is set."""
-        seconds = settings.getfloat("STORE_BATCH_SECONDS")
-        return replace(default, batch_seconds=seconds or default.batch_seconds)
+        seconds = settings["STORE_BATCH_SECONDS"]
+        return replace(default, batch_seconds=float(seconds or default.batch_seconds))
 
     def is_full(self, items: int, size: int) -> bool:
         """Return whether a batch of so many items and bytes is written without waiting for more."""
