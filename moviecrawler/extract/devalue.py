@@ -2,8 +2,8 @@
 
 It is one array whose first element is the root. Inside objects and arrays, integers refer to other
 elements of it, so that a value used twice is written once and a cycle can be written at all. Arrays
-that begin with a text are values that JSON has not, such as `["Set", …]`, or Nuxt's own wrappers
-such as `["ShallowReactive", 1]`.
+that begin with a text are Nuxt's own wrappers, such as `["ShallowReactive", 1]`, or values that
+JSON has not, such as `["Set", …]`, which no title has.
 
 Objects and arrays are resolved member by member, when somebody looks at one: most of a payload is
 never looked at.
@@ -11,7 +11,6 @@ never looked at.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract.embedded import decode_json
@@ -20,22 +19,10 @@ from moviecrawler.extract.findings import ShapeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_SPECIAL: Final[dict[int, Any]] = {
-    -1: None,
-    -2: None,
-    -3: math.nan,
-    -4: math.inf,
-    -5: -math.inf,
-    -6: -0.0,
-}
-"""References that are no elements: undefined, a hole in an array, NaN, Infinity, -Infinity and
--0."""
-_WRAPPERS: Final = frozenset(
-    {"Reactive", "ShallowReactive", "Ref", "ShallowRef", "NuxtError", "Island"}
-)
+_UNDEFINED: Final = (-1, -2)
+"""References that are no elements: undefined, and a hole in an array."""
+_WRAPPERS: Final = frozenset({"Reactive", "ShallowReactive", "Ref", "ShallowRef"})
 """Nuxt's marks around the value that their reference leads to."""
-_EMPTY_REFS: Final = frozenset({"EmptyRef", "EmptyShallowRef"})
-"""Their reference leads to a text: JSON, or `_` for undefined and `0n` for a BigInt."""
 _MOST_WRAPPERS: Final = 20
 """Inside of each other; more are a wrapper that leads to itself."""
 _VISITS_OF_EACH: Final = 50
@@ -70,65 +57,44 @@ class _Array(list[Any]):
 
 
 def unflatten(raw: bytes) -> Any:
-    """Return the value in a script's text: its objects are dicts, its arrays and sets lists.
+    """Return the value in a script's text: its objects are dicts, its arrays lists.
 
     Raises ShapeError when it is no flattened value.
 
-    Looking at a member may raise ShapeError, too: types that no title uses, such as a Map or a
-    BigInt, are refused.
+    Looking at a member may raise ShapeError, too: types that no title uses, such as a Set or a
+    Date, are refused.
     """
     elements = decode_json(raw)
     if not isinstance(elements, list) or not elements:
         raise ShapeError("__NUXT_DATA__", "expected an array with a root")
     visits = 0
 
-    def element_at(reference: Any) -> Any:
-        nonlocal visits
-        visits += 1
-        if visits > _VISITS_OF_EACH * (len(elements) + 1):
-            raise ShapeError(
-                "__NUXT_DATA__", f"its {len(elements):,} elements are used again too often"
-            )
-        if type(reference) is not int or not min(_SPECIAL) <= reference < len(elements):
-            raise ShapeError(
-                "__NUXT_DATA__",
-                f"{reference!r:.40} is no reference to one of {len(elements)} elements",
-            )
-        return _SPECIAL[reference] if reference < 0 else elements[reference]
-
     def resolve(reference: Any) -> Any:
+        nonlocal visits
         for _ in range(_MOST_WRAPPERS):
-            element = element_at(reference)
+            visits += 1
+            if visits > _VISITS_OF_EACH * (len(elements) + 1):
+                raise ShapeError(
+                    "__NUXT_DATA__", f"its {len(elements):,} elements are used again too often"
+                )
+            if reference in _UNDEFINED:
+                return None
+            if type(reference) is not int or not 0 <= reference < len(elements):
+                raise ShapeError(
+                    "__NUXT_DATA__",
+                    f"{reference!r:.40} is no reference to one of {len(elements)} elements",
+                )
+            element = elements[reference]
             if isinstance(element, dict):
                 return _Object(element, resolve)
             if not isinstance(element, list):
                 return element
             if not (element and isinstance(element[0], str)):
                 return _Array(element, resolve)
-            kind, *operands = element
-            if kind == "Set":
-                return _Array(operands, resolve)
-            if kind == "null":  # an object without a prototype: its names are among the references
-                return _Object(
-                    dict(zip(map(str, operands[::2]), operands[1::2], strict=False)), resolve
-                )
-            if not operands:
-                raise ShapeError("__NUXT_DATA__", f"{kind!r} of nothing")
-            if kind in {"Date", "Object", "URL"} and not isinstance(operands[0], list | dict):
-                return operands[0]
-            if kind in _EMPTY_REFS:
-                return _empty_ref(resolve(operands[0]))
-            if kind not in _WRAPPERS:
+            kind, *references = element
+            if kind not in _WRAPPERS or len(references) != 1:
                 raise ShapeError("__NUXT_DATA__", f"{kind!r} is no known type")
-            reference = operands[0]
+            (reference,) = references
         raise ShapeError("__NUXT_DATA__", "a wrapper that leads to itself")
 
     return resolve(0)
-
-
-def _empty_ref(text: Any) -> Any:
-    if text in {"_", "0n"}:
-        return None if text == "_" else 0
-    if not isinstance(text, str):
-        raise ShapeError("__NUXT_DATA__", "an empty ref that is no text")
-    return decode_json(text.encode())

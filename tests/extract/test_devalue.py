@@ -1,7 +1,6 @@
 """The decoder of Nuxt 3's payloads, also on payloads that nobody's server would write."""
 
 import json
-import math
 from typing import Any
 
 import pytest
@@ -42,20 +41,7 @@ def test_what_was_flattened_comes_back(value: Any) -> None:
         pytest.param(
             [["ShallowReactive", 1], ["Ref", 2], ["ShallowRef", 3], 7], 7, id="wrappers in wrappers"
         ),
-        pytest.param([["EmptyRef", 1], '""'], "", id="empty text"),
-        pytest.param([["EmptyShallowRef", 1], "_"], None, id="undefined ref"),
-        pytest.param([["EmptyShallowRef", 1], "0n"], 0, id="BigInt ref"),
-        pytest.param(
-            [["NuxtError", 1], {"statusCode": 2}, 404], {"statusCode": 404}, id="NuxtError"
-        ),
-        pytest.param([["Date", "2026-04-01T00:00:00.000Z"]], "2026-04-01T00:00:00.000Z", id="Date"),
-        pytest.param([["Set"]], [], id="empty Set"),
-        pytest.param([["Set", 1, 2, 1], "a", "b"], ["a", "b", "a"], id="Set"),
-        pytest.param([["Object", "boxed"]], "boxed", id="boxed"),
-        pytest.param([["URL", "https://example.com/"]], "https://example.com/", id="URL"),
-        pytest.param([["null", "name", 1], 7], {"name": 7}, id="object without a prototype"),
         pytest.param([[-1, -2, 1], 7], [None, None, 7], id="undefined and a hole"),
-        pytest.param([[-4, -5, -6]], [math.inf, -math.inf, 0.0], id="numbers that JSON has not"),
         pytest.param([[1] * 20, {"a": 2}, "end"], [{"a": "end"}] * 20, id="shared"),
     ],
 )
@@ -83,15 +69,13 @@ def test_only_what_is_looked_at_is_resolved() -> None:
 @pytest.mark.parametrize(
     "elements",
     [
-        *([{"a": reference}] for reference in (1, -7, True, "0", 1.0, None)),
+        *([{"a": reference}] for reference in (1, -3, True, "0", 1.0, None)),
         pytest.param([["Ref", 0]], id="wrapper of itself"),
         pytest.param([["Ref", 1], ["Reactive", 0]], id="wrappers of each other"),
         pytest.param([["Ref"]], id="wrapper of nothing"),
-        pytest.param([["Date", {"a": 0}]], id="Date of an object"),
-        pytest.param([["EmptyRef", 1], 7], id="EmptyRef of a number"),
         *(
             pytest.param([[kind, 1], 7], id=kind)
-            for kind in ("Map", "BigInt", "RegExp", "Uint8Array")
+            for kind in ("Map", "Set", "Date", "EmptyRef", "BigInt")
         ),
         pytest.param([], id="nothing"),
         pytest.param([*([n + 1, n + 1] for n in range(150)), "end"], id="doubling"),
