@@ -40,22 +40,11 @@ CHALLENGE: Final = Refusal(
 )
 MOVED: Final = 308
 CHARTS: Final = ("top", "moviemeter", "boxoffice", "toptv", "tvmeter")
-_TYPES: Final = {
-    "movie": "Movie",
-    "tvMovie": "TV Movie",
-    "tvSeries": "TV Series",
-    "tvEpisode": "TV Episode",
-}
-"""What pages call each type of title."""
 
 
 def title_page(_title: Title, movie: Movie) -> Markup:
     """Return the page of a film, a series or an episode."""
-    data = {
-        "tconst": movie.site_id,
-        "aboveTheFoldData": {**_row(movie), **_above_the_fold(movie)},
-        "mainColumnData": _main_column(movie),
-    }
+    data = {"aboveTheFoldData": _above_the_fold(movie), "mainColumnData": _main_column(movie)}
     name = f"{movie.title} ({movie.year}) - IMDb"
     return _page(name, str(movie.url), "/title/[tconst]", data)
 
@@ -65,7 +54,7 @@ def list_page(
 ) -> Markup | None:
     """Return a chart of titles in their order; None where the path is none of a chart.
 
-    The box office gives no ranks, years or running times.
+    The box office gives no ranks and years.
     """
     beginning, _, name = path.partition("/")
     if beginning != "chart" or name not in CHARTS:
@@ -75,7 +64,7 @@ def list_page(
     indexes = titles.top_ranks if name.startswith("top") else range(min(titles.count, size))
     movies = [titles.title(index).movies["imdb"] for index in indexes]
     if name == "boxoffice":
-        edges: list[Any] = [{"node": {"release": {"titles": [_shown(movie)]}}} for movie in movies]
+        edges: list[Any] = [{"node": {"release": {"titles": [_rated(movie)]}}} for movie in movies]
     else:
         edges = [
             {"currentRank": rank, "node": _row(movie)} for rank, movie in enumerate(movies, start=1)
@@ -99,79 +88,57 @@ def _stated(**values: Any) -> dict[str, Any] | None:
     return values if any(value is not None for value in values.values()) else None
 
 
-def _named(title: Movie | RelatedTitle, original: str | None = None) -> dict[str, Any]:
-    return {
-        "id": title.site_id,
-        "titleText": {"text": title.title},
-        "originalTitleText": {"text": original or title.title},
-    }
+def _named(title: Movie | RelatedTitle) -> dict[str, Any]:
+    return {"id": title.site_id, "titleText": {"text": title.title}}
 
 
-def _title(movie: Movie) -> dict[str, Any]:
-    """Return what pages name a title by."""
-    return {
-        **_named(movie, movie.original_title),
-        "titleType": {"id": movie.title_type, "text": _TYPES[str(movie.title_type)]},
-    }
-
-
-def _rating(movie: Movie) -> dict[str, Any]:
+def _rated(movie: Movie) -> dict[str, Any]:
+    """Return what rows of all charts have."""
     score = movie.score("imdb")
     return {
-        "aggregateRating": score.value if score else None,
-        "voteCount": score.count if score else 0,
-    }
-
-
-def _shown(movie: Movie) -> dict[str, Any]:
-    """Return what rows of all charts and the head of a page have."""
-    return {
-        **_title(movie),
-        "primaryImage": _stated(
-            url=movie.poster_url, width=movie.poster_width, height=movie.poster_height
-        ),
-        "ratingsSummary": _rating(movie),
-        "plot": _stated(plotText=_stated(plainText=movie.plot)),
-    }
-
-
-def _released(movie: Movie) -> dict[str, Any]:
-    """Return a title's date of release and running time."""
-    year, month, *day = map(int, str(movie.release_date).split("-"))
-    minutes = movie.runtime_minutes
-    return {
-        "releaseDate": {"year": year, "month": month, "day": day[0] if day else None},
-        "runtime": _stated(seconds=minutes and minutes * 60),
+        **_named(movie),
+        "titleType": {"id": movie.title_type},
+        "ratingsSummary": {
+            "aggregateRating": score.value if score else None,
+            "voteCount": score.count if score else 0,
+        },
     }
 
 
 def _row(movie: Movie) -> dict[str, Any]:
     """Return what a row of a chart has, but for the box office."""
+    year, month, *day = map(int, str(movie.release_date).split("-"))
     return {
-        **_shown(movie),
-        **_released(movie),
+        **_rated(movie),
         "releaseYear": {"year": movie.year, "endYear": movie.end_year},
-        "certificate": _stated(rating=movie.certificate),
-        "titleGenres": {"genres": [{"genre": {"text": genre}} for genre in movie.genres]},
+        "releaseDate": {"year": year, "month": month, "day": day[0] if day else None},
     }
 
 
 def _above_the_fold(movie: Movie) -> dict[str, Any]:
-    """Return what the head of a page has beside the fields of a row."""
+    """Return what the head of a page has."""
     metascore = movie.score("metascore")
+    minutes = movie.runtime_minutes
     keywords = [{"node": {"text": keyword}} for keyword in movie.keywords]
     interests = [{"node": {"primaryText": {"text": interest}}} for interest in movie.interests]
-    series = _stated(text=movie.series_title)
     return {
+        **_row(movie),
+        "originalTitleText": {"text": movie.original_title or movie.title},
+        "certificate": _stated(rating=movie.certificate),
+        "plot": _stated(plotText=_stated(plainText=movie.plot)),
+        "primaryImage": _stated(
+            url=movie.poster_url, width=movie.poster_width, height=movie.poster_height
+        ),
+        "runtime": _stated(seconds=minutes and minutes * 60),
         "meterRanking": _stated(currentRank=movie.popularity_rank),
         "criticReviewsTotal": {"total": movie.critic_review_count or 0},
-        "genres": {"genres": [{"text": genre, "id": genre} for genre in movie.genres]},
+        "genres": {"genres": [{"text": genre} for genre in movie.genres]},
         "metacritic": _stated(metascore=_stated(score=metascore and metascore.value)),
-        "keywords": {"total": len(keywords), "edges": keywords},
+        "keywords": {"edges": keywords},
         "interests": {"edges": interests},
         "series": _stated(
             episodeNumber=_stated(episodeNumber=movie.episode, seasonNumber=movie.season),
-            series=_stated(id=movie.series_id, titleText=series, originalTitleText=series),
+            series=_stated(id=movie.series_id, titleText=_stated(text=movie.series_title)),
         ),
     }
 
@@ -190,10 +157,8 @@ def _main_column(movie: Movie) -> dict[str, Any]:
     # All of them together are the first; the page names the most telling one.
     together = awards[0] if awards else {"wins": 0, "nominations": 0}
     return {
-        **_title(movie),
-        **_released(movie),
-        "ratingsSummary": {"topRanking": _stated(rank=rank), **_rating(movie)},
-        "cast": {"total": len(cast), "edges": cast},
+        "ratingsSummary": {"topRanking": _stated(rank=rank)},
+        "cast": {"edges": cast},
         "creators": _department(movie.people("creator")),
         "directors": _department(movie.people("director")),
         "writers": _department(movie.people("writer")),
@@ -237,15 +202,13 @@ def _cast_member(credit: Credit) -> dict[str, Any]:
     names = credit.character.split(" / ") if credit.character else None
     return {
         "name": _person(credit),
-        "category": None,
         "characters": names and [{"name": name} for name in names],
     }
 
 
 def _department(people: list[Credit]) -> list[dict[str, Any]]:
     """Return the credits of one role, which are one group if there are any."""
-    credits_ = [{"name": _person(credit)} for credit in people]
-    return [{"totalCredits": len(credits_), "credits": credits_}] if credits_ else []
+    return [{"credits": [{"name": _person(credit)} for credit in people]}] if people else []
 
 
 def _money(movie: Movie, kind: AmountKind) -> dict[str, Any] | None:

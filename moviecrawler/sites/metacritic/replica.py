@@ -59,7 +59,7 @@ def title_page(title: Title, movie: Movie) -> Markup:
     """Return the page of a title, or of a season or an episode of it."""
     section, slug = str(movie.site_id).split("/", 1)
     key = f"loadPage:{'movies' if section == 'movie' else 'shows'}:{slug.replace('/', ':')}:"
-    state = {"data": {key: {"components": _components(title, movie)}}, "path": f"/{movie.site_id}/"}
+    state = {"data": {key: {"components": _components(title, movie)}}}
     name = f"{movie.title} Reviews - Metacritic"
     return Markup(
         template="replica.html",
@@ -153,9 +153,7 @@ def _components(title: Title, movie: Movie) -> list[dict[str, Any]]:
     else:  # the site recommends the title itself, too
         related = [_related(one) for one in whole.related]
         data["related-carousel"] = {"items": [*related, _related(whole)]}
-    return [
-        {"data": part, "links": {}, "meta": {"componentName": name}} for name, part in data.items()
-    ]
+    return [{"data": part, "meta": {"componentName": name}} for name, part in data.items()]
 
 
 def _related(title: Movie | RelatedTitle) -> dict[str, Any]:
@@ -164,24 +162,12 @@ def _related(title: Movie | RelatedTitle) -> dict[str, Any]:
 
 def _listed(movie: Movie) -> dict[str, Any]:
     """Return what rows of the finder and pages both say of a title."""
-    image = {
-        "bucketType": "catalog",
-        "bucketPath": str(movie.poster_url).removeprefix(_IMAGES),
-        "width": movie.poster_width,
-        "height": movie.poster_height,
-    }
     return {
-        "id": int(movie.external_ids["metacritic"]),
         "type": "movie" if movie.kind == "movie" else "show",
         "title": movie.title,
         "slug": _slug(movie.site_id),
         "premiereYear": movie.year,
         "releaseDate": movie.release_date,
-        "rating": movie.certificate,
-        "image": image if movie.poster_url else None,
-        "genres": [{"id": None, "name": genre} for genre in movie.genres],
-        "description": movie.plot,
-        "duration": movie.runtime_minutes,
     }
 
 
@@ -189,16 +175,20 @@ def _row(movie: Movie) -> dict[str, Any]:
     """Return a row of the finder."""
     critics = _critics(movie)
     users = movie.score("metacritic_user")
-    shown = {name: critics[name] for name in ("max", "reviewCount", "sentiment", "url")}
     return {
         **_listed(movie),
-        "criticScoreSummary": {**shown, "score": critics["score"] or 0},
+        "criticScoreSummary": {**critics, "score": critics["score"] or 0},
         "userScore": {"score": users.value if users else 0},
     }
 
 
 def _product(movie: Movie) -> dict[str, Any]:
     """Return what a page says of a title, its people and awards, with the critics' score."""
+    image = {
+        "bucketPath": str(movie.poster_url).removeprefix(_IMAGES),
+        "width": movie.poster_width,
+        "height": movie.poster_height,
+    }
     # Of the writers, creators have a word for it.
     creators = {one.name for one in movie.people("creator")}
     writers = [
@@ -207,6 +197,12 @@ def _product(movie: Movie) -> dict[str, Any]:
     ]
     return {
         **_listed(movie),
+        "id": int(movie.external_ids["metacritic"]),
+        "rating": movie.certificate,
+        "image": image if movie.poster_url else None,
+        "genres": [{"name": genre} for genre in movie.genres],
+        "description": movie.plot,
+        "duration": movie.runtime_minutes,
         "criticScoreSummary": _critics(movie),
         "imdbId": movie.imdb_id,
         "tags": movie.keywords,
@@ -228,14 +224,13 @@ def _person(credit: Credit, roles: str | None = None) -> dict[str, Any]:
         "name": credit.name,
         "roles": roles.split(" / ") if roles else [],
         "roleTypeGroupName": _GROUPS[credit.role],
-        "entertainmentProduct": {"name": credit.name, "url": f"/{credit.person_id}/"},
+        "entertainmentProduct": {"url": f"/{credit.person_id}/"},
     }
 
 
 def _where_to_watch(movie: Movie) -> dict[str, Any]:
     path = movie.external_ids.get("justwatch")
     return {
-        "hasOffers": bool(movie.offers),
         **{
             name: [_offer(offer) for offer in movie.offers if offer.kind == kind]
             for name, kind in _OFFERS.items()
@@ -287,11 +282,9 @@ def _season(season: Movie) -> dict[str, Any]:
     """Return a row of a series' page."""
     return {
         "title": season.series_title,
-        "seasonNumber": season.season,
         "releaseYear": season.year,
         "criticScoreSummary": _critics(season),
         "url": f"/{season.site_id}/",
-        "seasonSlug": _last(season.site_id),
     }
 
 
@@ -300,10 +293,8 @@ def _linked(movie: Movie) -> dict[str, Any]:
     is_episode = movie.kind == "episode"
     score = movie.score("metacritic_user" if is_episode else "metascore")
     rating = score and {
-        "@type": "AggregateRating",
         "name": "Metacritic User Score" if is_episode else "Metascore",
         "bestRating": SCORES[score.kind].scale,
-        "worstRating": 0,
         "ratingValue": score.value,
         "ratingCount" if is_episode else "reviewCount": score.count,
     }
@@ -315,7 +306,7 @@ def _linked(movie: Movie) -> dict[str, Any]:
         "description": movie.plot or "",
         "url": movie.url,
         "aggregateRating": rating,
-        "partOfSeries": {"@type": "TVSeries", "name": movie.series_title} if is_episode else None,
+        "partOfSeries": {"name": movie.series_title} if is_episode else None,
     }
 
 

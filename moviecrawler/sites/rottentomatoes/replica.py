@@ -34,10 +34,11 @@ BROWSE_ROWS: Final = 28
 _MILLION: Final = 1_000_000
 _TYPES: Final = {
     "movie": "Movie",
-    "series": "TvSeries",
-    "season": "TvSeason",
-    "episode": "TvEpisode",
+    "series": "TVSeries",
+    "season": "TVSeason",
+    "episode": "TVEpisode",
 }
+"""What JSON-LD calls each kind of title."""
 
 
 def title_page(title: Title, movie: Movie) -> Markup:
@@ -81,7 +82,7 @@ def list_page(
     after = query.get("after")
     if beginning == "cnapi/" and after is not None:
         rows, info = _browsed(collection, name, int(base64.b64decode(after, validate=True)) + 1)
-        return Json({"grid": {"id": name, "list": rows}, "pageInfo": info})
+        return Json({"grid": {"list": rows}, "pageInfo": info})
     if beginning or not name:
         return None
     rows, info = _browsed(collection, name, 0)
@@ -115,7 +116,6 @@ def _row(movie: Movie) -> dict[str, Any]:
     return {
         "title": movie.title,
         "mediaUrl": f"/{movie.site_id}",
-        "type": _TYPES[movie.kind],
         "releaseDateText": f"{verb} {_released(movie)}",
         **_scores(movie),
     }
@@ -146,7 +146,6 @@ def _released(movie: Movie) -> str:
 
 def _scripts(movie: Movie) -> dict[str, Any]:
     """Return a page's scripts of JSON by their ids."""
-    kind = _TYPES[movie.kind]
     release = str(movie.year)
     if movie.kind == "movie":
         release = f"Released {_released(movie)}"
@@ -155,9 +154,7 @@ def _scripts(movie: Movie) -> dict[str, Any]:
     below_title = [movie.certificate, release] if movie.certificate else [release]
     critics = _critics(movie, "tomatometer")
     return {
-        "media-hero-json": {
-            "content": {"mediaType": kind, "title": movie.title, "metadataProps": below_title}
-        },
+        "media-hero-json": {"content": {"title": movie.title, "metadataProps": below_title}},
         "media-scorecard-json": {
             "audienceScore": _audience(movie, "popcornmeter_verified", "popcornmeter_all"),
             "criticsScore": critics,
@@ -173,7 +170,6 @@ def _scripts(movie: Movie) -> dict[str, Any]:
         "curation-json": {
             "emsId": movie.external_ids["ems"],
             "rtId": movie.external_ids["rottentomatoes"],
-            "type": kind,
         },
     }
 
@@ -186,7 +182,6 @@ def _critics(movie: Movie, kind: ScoreKind) -> dict[str, Any]:
     return {
         **_opinions(score),
         "averageRating": f"{score.average:.2f}",
-        "ratingCount": score.count,
         "reviewCount": score.count,
         "title": "Tomatometer",
     }
@@ -212,7 +207,6 @@ def _opinions(score: Score) -> dict[str, Any]:
         "likedCount": score.liked,
         "notLikedCount": score.disliked,
         "score": f"{score.value:.0f}",
-        "scorePercent": _percent(score),
         "sentiment": score.sentiment,
     }
 
@@ -230,28 +224,20 @@ def _linked(movie: Movie) -> dict[str, Any]:
     name = movie.title
     if str(movie.site_id).endswith(f"_{movie.year}"):
         name += f" ({movie.year})"
-    series = {
-        "@type": "TVSeries",
-        "name": movie.series_title,
-        "url": f"https://www.rottentomatoes.com/{movie.series_id}",
-    }
     score = movie.score("tomatometer")
     return {
         "@context": "https://schema.org",
-        "@type": _TYPES[movie.kind].replace("Tv", "TV"),
+        "@type": _TYPES[movie.kind],
         "name": name,
         "url": movie.url,
         "numberOfSeasons": movie.season_count,
         "numberOfEpisodes": movie.episode_count,
-        "partOfSeries": series if movie.series_id else None,
+        "partOfSeries": {"name": movie.series_title} if movie.series_id else None,
         "aggregateRating": score
         and {
-            "@type": "AggregateRating",
             "name": "Tomatometer",
             "bestRating": "100",
-            "worstRating": "0",
             "ratingValue": f"{score.value:.0f}",
-            "ratingCount": score.count,
             "reviewCount": score.count,
         },
     }
