@@ -147,7 +147,7 @@ class Summary:
         reason = stats["finish_reason"]
         is_once = bool(self._crawler.settings.get("FRONTIER_RUN"))
         spider: Any = self._crawler.spider
-        is_due = spider.plan.lane is not None
+        is_due = spider.plan.is_due
         return [
             f"{self._site}: {self._titles(stats)}; in {seconds:,.1f} s ({reason})",
             f"stores: {_stores(stats)}",

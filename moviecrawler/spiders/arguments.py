@@ -35,15 +35,15 @@ class Plan:
     list_name: str | None
     limit: int | None
     """The most titles to ask for."""
-    lane: str | None = None
-    """`due`: titles come from the catalogue."""
+    is_due: bool = False
+    """Whether titles come from the catalogue: `lane=due`."""
     has_file: bool = False
     """Whether a file names titles, which may name more at the next start."""
 
     @property
     def is_fed(self) -> bool:
         """Whether the run is fed with what the catalogue says is due."""
-        return self.lane is not None and self.list_name is None
+        return self.is_due and self.list_name is None
 
 
 class Seed(msgspec.Struct, forbid_unknown_fields=True):

@@ -92,8 +92,6 @@ class MovieSpider(scrapy.Spider):
     allowed_domains: list[str]
     """On the class, the live hosts, by which Scrapy finds the spider of a URL; on a spider, those
     that it may ask."""
-    uses_datasets = False
-    """Whether titles are read from IMDb's datasets, and not from the site's pages."""
     plan: Plan
     described_arguments: str
     """Describes its arguments; it is the same for all workers of a run."""
@@ -160,7 +158,7 @@ class MovieSpider(scrapy.Spider):
             titles=titles,
             list_name=list_name,
             limit=parse_limit(arguments.get("limit")),
-            lane=lane,
+            is_due=lane is not None,
             has_file=arguments.get("file") is not None,
         )
 
@@ -367,7 +365,7 @@ class MovieSpider(scrapy.Spider):
             total=listing.total,
             read_at=fetched_at(response.meta),
         )
-        if self.plan.lane is not None:
+        if self.plan.is_due:
             return
         for position, entry in enumerate(listing.entries, before + 1):
             found = {
@@ -392,7 +390,7 @@ class MovieSpider(scrapy.Spider):
             listed: How many of its titles were read, here or by other workers.
             more: Titles that are not requested yet.
         """
-        if self.plan.lane is not None:
+        if self.plan.is_due:
             return listed >= TRENDING_SIZE
         # This worker knows only what it has requested itself.
         asked = self.asked.union(more)
@@ -516,7 +514,7 @@ class MovieSpider(scrapy.Spider):
         """Account for a title whose page could not be fetched."""
         request: Request = failure.request  # type: ignore[attr-defined]
         known = request.cb_kwargs
-        due = request.cb_kwargs.get("due")
+        due = known.get("due")
         if isinstance(failure.value, Closed):
             return
         outcome, reason = outcome_of(failure)

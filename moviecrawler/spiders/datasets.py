@@ -59,7 +59,8 @@ class DatasetSpider(MovieSpider):
     via: str
     deciding: asyncio.Lock
     """Held while it is decided whether titles are read from the datasets."""
-    has_decided: bool
+    uses_datasets: bool | None
+    """None until that is decided."""
 
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
@@ -85,12 +86,12 @@ class DatasetSpider(MovieSpider):
         spider = super().from_crawler(crawler, *args, **arguments)
         spider.via = arguments.get("via", "auto")
         spider.deciding = asyncio.Lock()
-        spider.has_decided = False
+        spider.uses_datasets = None
         return spider
 
     async def requests_of_arguments(self) -> AsyncIterator[Request]:
         """Yield the requests for pages, or the one for a pass over the datasets."""
-        if await self.reads_datasets() and self.plan.lane is None:
+        if await self.reads_datasets() and not self.plan.is_due:
             yield self.datasets_request()
             return
         async for request in super().requests_of_arguments():
@@ -106,18 +107,17 @@ class DatasetSpider(MovieSpider):
     async def reads_datasets(self) -> bool:
         """Return whether titles are read from the datasets; it is decided once."""
         async with self.deciding:
-            if not self.has_decided:
-                is_auto = self.via == "auto"
-                self.uses_datasets = self.via == "datasets" or (
-                    is_auto and await self._needs_datasets()
-                )
-                self.has_decided = True
+            if self.uses_datasets is None:
+                self.uses_datasets = await self._needs_datasets()
         return self.uses_datasets
 
     async def _needs_datasets(self) -> bool:
-        """Return whether robots.txt keeps title pages from us, and there are datasets."""
-        if self.plan.list_name in self.only_on_pages:
-            return False
+        """Return whether `via` says so, or robots.txt keeps title pages from us.
+
+        Without datasets the pages are asked for all the same.
+        """
+        if self.via != "auto" or self.plan.list_name in self.only_on_pages:
+            return self.via == "datasets"
         gate = politeness_of(self.crawler).gate
         try:
             await gate.check_robots(self.title_request("tt0000001").url, self.home)

@@ -59,7 +59,7 @@ class MetacriticSpider(SitemapSpider):
                 "it does not say how many titles it has; its first page is read",
             )
         else:
-            most = TRENDING_SIZE if self.plan.lane is not None else self.plan.limit or listing.total
+            most = TRENDING_SIZE if self.plan.is_due else self.plan.limit or listing.total
             wanted = min(listing.total, most)
             if end >= listing.total:
                 ends = "list"

@@ -68,7 +68,7 @@ class SitemapSpider(MovieSpider):
         asked = response.meta.get("redirect_urls", [response.url])[0]
         if not sitemap.is_index:
             titles = self._titles(sitemap.urls, name, response.url)
-            if self.plan.lane is None:
+            if not self.plan.is_due:
                 yield from self.title_requests((site_id, None) for site_id in titles)
                 yield from self._next_part(name, later, before + len(titles))
         elif asked != self.sitemap_request(name).url:
@@ -76,7 +76,7 @@ class SitemapSpider(MovieSpider):
                 response.url, "failed", "it is an index of sitemaps, as is what named it"
             )
             yield from self._next_part(name, later, before)
-        elif self.plan.limit is None or self.plan.lane is not None:
+        elif self.plan.limit is None or self.plan.is_due:
             for part in self._parts(sitemap.urls, name, response.url):
                 yield self.sitemap_request(name, part)
         else:
@@ -129,7 +129,7 @@ class SitemapSpider(MovieSpider):
         With `lane=due` these are films and series at once, as the queue has each address once.
         """
         own = self.profile.sitemaps[name]
-        if self.plan.lane is None:
+        if not self.plan.is_due:
             return [own]
         return [
             one

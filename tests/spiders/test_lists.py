@@ -167,19 +167,19 @@ def test_a_limit_leads_to_as_many_parts_of_a_sitemap_as_it_needs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lane", "name", "parts"),
+    ("is_due", "name", "parts"),
     [
-        (None, "sitemap", ["movie_0", "movie_1"]),
-        (None, "sitemap-series", ["tv-series_0"]),
-        (None, "sitemap-seasons", ["tv-seasons_0"]),
-        ("due", "sitemap", ["movie_0", "movie_1", "tv-series_0"]),
+        (False, "sitemap", ["movie_0", "movie_1"]),
+        (False, "sitemap-series", ["tv-series_0"]),
+        (False, "sitemap-seasons", ["tv-seasons_0"]),
+        (True, "sitemap", ["movie_0", "movie_1", "tv-series_0"]),
     ],
 )
 def test_an_index_leads_to_all_parts_of_what_is_asked_for(
-    lane: str | None, name: str, parts: list[str]
+    is_due: bool, name: str, parts: list[str]
 ) -> None:
     spider = spider_of(RottenTomatoesSpider)
-    spider.plan.lane = lane
+    spider.plan.is_due = is_due
     named = ("movie_0", "movie_1", "tv-series_0", "tv-seasons_0", "person_0")
     body = index(*(f"{RT}/sitemaps/{one}.xml" for one in named))
     assert led_to(spider.sitemap_request(name), body) == (
