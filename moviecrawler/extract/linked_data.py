@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +18,6 @@ from moviecrawler.extract.findings import (
     ABSENT,
     Findings,
     ShapeError,
-    attempt,
     new_credits,
 )
 
@@ -42,7 +40,9 @@ _NO_PLOT: Final = re.compile(
     r"^Discover reviews, ratings|\b(?:starring|directed by)\b|(?:\.\.\.|…)$", re.IGNORECASE
 )
 """Matches descriptions that are written for search engines, and plots that are cut off."""
-_NO_POSTER: Final = re.compile(r"default[-_]?poster|/images/(?:products|icons)/", re.IGNORECASE)
+_NO_POSTER: Final = re.compile(
+    r"poster[-_]?default|default[-_]?poster|TwitterCard|/images/(?:products|icons)/", re.IGNORECASE
+)
 
 
 def objects(body: bytes) -> Iterator[dict[str, Any]]:
@@ -116,34 +116,6 @@ def people(role: Role, value: Any) -> list[Credit]:
         raise ShapeError("credits", f"a {role} without a name")
     links = [dig.text(person, "url") or dig.text(person, "sameAs") for person in persons]
     return new_credits(role, ((name, link, None) for name, link in zip(names, links, strict=True)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rating:
-    """An aggregate rating, without what can't be read."""
-
-    is_users: bool
-    """Whether its name says that it is the users'."""
-    best: float | None
-    """The highest value of its scale."""
-    value: Any
-    """For `number`."""
-    count: int
-    """0 where there is none."""
-
-
-def rating_in(value: Any) -> Rating:
-    """Return an aggregate rating."""
-    rating = first_of(value)
-    counts = [
-        attempt(partial(number, dig.at(rating, key))) for key in ("ratingCount", "reviewCount")
-    ]
-    return Rating(
-        is_users="user" in (dig.text(rating, "name") or "").lower(),
-        best=attempt(partial(number, dig.at(rating, "bestRating"))),
-        value=dig.at(rating, "ratingValue"),
-        count=int(next(filter(None, counts), 0)),
-    )
 
 
 def number(value: Any) -> float | None:

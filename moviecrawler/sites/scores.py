@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.extract import linked_data
+from moviecrawler.extract import dig, linked_data
+from moviecrawler.extract.findings import attempt
 from moviecrawler.items import Score
 from moviecrawler.sites import SCORES
 
@@ -43,10 +44,17 @@ def linked_score(kind: ScoreKind, value: Any, *, of_users: bool = False) -> Scor
     One site has the users' score of some titles under the same key: `of_users` is whether that is
     looked for.
     """
-    rating = linked_data.rating_in(value)
-    if rating.is_users != of_users or rating.best not in {None, SCORES[kind].scale}:
+    rating = linked_data.first_of(value)
+    is_users = "user" in (dig.text(rating, "name") or "").lower()
+    best = _number_in(rating, "bestRating")
+    if is_users != of_users or best not in {None, SCORES[kind].scale}:
         return None
-    share = linked_data.number(rating.value)
-    if share is None or not (share or rating.count):
+    share = linked_data.number(dig.at(rating, "ratingValue"))
+    count = int(_number_in(rating, "ratingCount") or _number_in(rating, "reviewCount") or 0)
+    if share is None or not (share or count):
         return None
-    return new_score(kind, share, rating.count)
+    return new_score(kind, share, count)
+
+
+def _number_in(rating: Any, key: str) -> float | None:
+    return attempt(lambda: linked_data.number(dig.at(rating, key)))

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Role
 
-_HEAD = 4
-"""The most people that the head of a page names of a role."""
 PERSON_ID = re.compile(r"nm\d{7,10}")
 
 # Labels are translated and come in singular and plural ("Director", "Directors"); ids stay what
@@ -36,17 +34,7 @@ _ROLES: dict[str | None, Role] = {
 }
 _HEADS = ("principalCredits", "principalCreditsV2", "crewV2")
 """The groups in the head of a page."""
-_PAGE_TITLES: dict[Role, str] = {"director": "directorsPageTitle", "creator": "creatorsPageTitle"}
-CREDIT_KEYS = (
-    "directors",
-    "writers",
-    "creators",
-    "cast",
-    "castV2",
-    "principalCast",
-    *_HEADS,
-    *_PAGE_TITLES.values(),
-)
+CREDIT_KEYS = ("directors", "writers", "creators", "cast", "castV2", "principalCast", *_HEADS)
 """All keys of an object that hold people."""
 
 
@@ -59,16 +47,15 @@ def credit_readers(
     """
     for source in sources:
         yield partial(_of_main_column, source, role)
-    # The lists in the head of a page have the first three or four people, and no characters.
+    if role == "cast":
+        # In the main column it replaced `cast`; in the head it has the first four people.
+        for source in sources[1:]:
+            yield partial(dig.read, partial(_of_groups, role), source, "castV2")
+        return
+    # The lists in the head of a page have the first three or four people.
     for source in reversed(sources):
-        if role == "cast":
-            # In the main column it replaced `cast`; in the head it has the first four people.
-            yield partial(_of_cast_v2, source, is_whole=source is sources[-1] and len(sources) > 1)
-            continue
         for key in _HEADS:
-            yield partial(_of_head, source, key, role, is_all=len(sources) == 1)
-        if role in _PAGE_TITLES:
-            yield partial(dig.read, partial(_of_groups, role), source, _PAGE_TITLES[role])
+            yield partial(_of_head, source, key, role)
 
 
 def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoValue:
@@ -87,22 +74,14 @@ def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoV
     return _credits(role, listed) if listed else ABSENT
 
 
-def _of_head(
-    source: Mapping[str, Any], key: str, role: Role, *, is_all: bool
-) -> list[Credit] | None:
-    """Read a group in the head of a page; None when it leaves out people.
-
-    With `is_all`, the page has no other list, and a group that leaves out people is read, too.
-    """
+def _of_head(source: Mapping[str, Any], key: str, role: Role) -> list[Credit] | None:
+    """Read a group in the head of a page; None when it leaves out people."""
     for group in dig.items(source, key):
         named = dig.text(group, "category", "id") or dig.text(group, "grouping", "groupingId")
         if _ROLES.get(named) == role:
             listed = dig.items(group, "credits")
-            return (
-                _credits(role, listed)
-                if is_all or dig.integer(group, "totalCredits") == len(listed)
-                else None
-            )
+            is_whole = dig.integer(group, "totalCredits") == len(listed)
+            return _credits(role, listed) if is_whole else None
     return None
 
 
@@ -116,14 +95,6 @@ def _in_groups(groups: Any) -> list[Any]:
     if groups and not listed:
         raise ShapeError("credits", "groups without credits")
     return listed
-
-
-def _of_cast_v2(source: Mapping[str, Any], *, is_whole: bool) -> list[Credit] | NoValue:
-    groups = dig.read(dig.items, source, "castV2")
-    if not isinstance(groups, list):
-        return groups
-    listed = _in_groups(groups)
-    return _credits("cast", listed) if (is_whole or len(listed) > _HEAD) else None
 
 
 def _credits(role: Role, listed: list[Any]) -> list[Credit]:

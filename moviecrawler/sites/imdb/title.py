@@ -76,14 +76,12 @@ _OF_EPISODES: Final[tuple[Fact, ...]] = (
         values.read_number,
         "series.episodeNumber.seasonNumber",
         "series.displayableEpisodeNumber.displayableSeason.season",
-        "series.displayableEpisodeNumber.displayableSeason.text",
     ),
     (
         "episode",
         values.read_number,
         "series.episodeNumber.episodeNumber",
         "series.displayableEpisodeNumber.episodeNumber.episodeNumber",
-        "series.displayableEpisodeNumber.episodeNumber.text",
     ),
 )
 _FACTS_OF: Final[dict[TitleKind, tuple[Fact, ...]]] = {

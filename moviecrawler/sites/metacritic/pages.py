@@ -53,9 +53,8 @@ def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     )
     found = read_title(components, stated) if PRODUCT in components else _linked(body)
     linked = linked_data.title_of(body)
-    # On a season's page with a payload, JSON-LD may be that of the series.
-    is_own = values.id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id
-    if is_own and (found.movie.season is None or not components):
+    # On a season's page, JSON-LD may be that of the series.
+    if values.id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id:
         linked_data.look(found, linked, _LINKED)
     movie = finished(found)
     seasons = seasons_of(movie, components) if movie.kind == "series" else []
@@ -74,7 +73,7 @@ def _components(payload: bytes | None) -> Components:
     """
     data = None if payload is None else attempt(lambda: dig.at(unflatten(payload), "data"))
     for key in data if isinstance(data, dict) else ():
-        if key.startswith("loadPage:") and not key.startswith("loadPage:skeleton:"):
+        if key.startswith("loadPage:"):
             listed = attempt(partial(dig.items, data, key, "components")) or []
             named = {
                 attempt(partial(dig.text, part, "meta", "componentName")): part for part in listed

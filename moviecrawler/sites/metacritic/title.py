@@ -68,7 +68,7 @@ _SCORE_FACTS: Final[tuple[Fact, ...]] = (
 _METASCORE_FACTS: Final[tuple[Fact, ...]] = (("average", values.read_average, "normalizedScore"),)
 _IMAGES: Final = SITES["metacritic"].home + "/a/img/catalog"
 _NOT_FOUND: Final = 404
-_MARKS: Final = ("mustSee", "mustWatch", "mustPlay")
+_MARKS: Final = ("mustSee", "mustWatch")
 _IN_ROWS: Final[dict[ScoreKind, str]] = {
     "metascore": "criticScoreSummary",
     "metacritic_user": "userScore",
@@ -95,9 +95,7 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     site_id = found.movie.site_id or ""
     dig.look(found, _FACTS, [product])
     if movie.kind == "series":
-        found.look(
-            "season_count", *dig.readers(dig.positive, [product], "seasonCount", "numberOfSeasons")
-        )
+        found.look("season_count", partial(dig.read, dig.positive, product, "seasonCount"))
         # Few series have their creators marked; a crew without them doesn't say that there are
         # none.
         found.look(
@@ -143,22 +141,19 @@ def product_id(product: Any, components: Components, stated: str | None = None) 
     That of a season is in the summaries of its scores or the page's link, as the product is its
     series.
     """
+    whole = id_in(f"/{values.id_of_product(product)}")
+    if whole is None:
+        raise ShapeError("site_id", "a product whose slug is none")
     summaries = [
         attempt(partial(dig.at, components.get(name), "data", "item"))
         for name in _SUMMARIES.values()
     ]
-    own = attempt(lambda: dig.at(product, "criticScoreSummary"))
-    ids = [
-        found
-        for summary in (own, *summaries)
-        if (found := attempt(partial(_id_of_summary, summary)))
-    ]
-    season = next(filter(partial(part_of_series, "metacritic"), ids), None)
-    whole = ids[0] if ids else id_in(f"/{values.id_of_product(product)}")
-    if whole is None:
-        raise ShapeError("site_id", "a product whose slug is none")
-    part = part_of_series("metacritic", stated or "")
-    return season or (stated if stated and part and part.series_id == whole else whole)
+    of_summaries = [attempt(partial(_id_of_summary, summary)) for summary in summaries]
+    for site_id in (*of_summaries, stated):
+        part = part_of_series("metacritic", site_id or "")
+        if site_id and part and part.series_id == whole:
+            return site_id
+    return whole
 
 
 def read_year(product: Any) -> int | NoValue:
@@ -260,23 +255,12 @@ def seasons_of(series: Movie, components: Components) -> list[Movie]:
 
 
 def _rows(components: Components) -> list[Any]:
-    data = attempt(partial(dig.at, components.get(_SEASONS), "data"))
-    return next(
-        (
-            rows
-            for path in (("items",), ("item", "seasons"))
-            if (rows := attempt(partial(dig.items, data, *path)))
-        ),
-        [],
-    )
+    return attempt(partial(dig.items, components.get(_SEASONS), "data", "items")) or []
 
 
 def _id_of_row(row: Any) -> str | None:
-    """Return a season's id, by its own address or by that of its scores."""
-    addresses = (
-        attempt(partial(dig.text, row, *path)) for path in (("url",), ("criticScoreSummary", "url"))
-    )
-    return next(filter(None, map(id_in, addresses)), None)
+    """Return a season's id, by its address."""
+    return id_in(attempt(partial(dig.text, row, "url")))
 
 
 def _season(series: Movie, row: Any) -> Movie | None:

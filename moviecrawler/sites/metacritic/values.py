@@ -48,8 +48,6 @@ _OFFER_KINDS: Final[dict[str, OfferKind]] = {
     "buy": "buy",
 }
 """JustWatch's kinds of offers, in the order of the page."""
-_MOST_EXPENSIVE: Final = 1_000_000
-"""In any currency; Indonesia's films cost some 100,000 rupiah."""
 _LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
 _JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
 _NOTE: Final = re.compile(
@@ -100,7 +98,7 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     # Lists, and titles with too few ratings, have 0 in place of null. Its sentiment is then "tbd"
     # or missing.
     if value == 0 and (dig.text(summary, "sentiment") or "tbd").lower() == "tbd":
-        return ABSENT if count < _ENOUGH_REVIEWS else None
+        return ABSENT
     scale = attempt(lambda: dig.integer(summary, "max"))
     if scale not in {None, SCORES[kind].scale}:
         raise ShapeError("scores", f"{kind} out of {scale}")
@@ -257,8 +255,6 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
         is_priced = (
             kind in {"rent", "buy"} and price is not None and price > 0 and currency is not None
         )
-        if is_priced and price is not None and price > _MOST_EXPENSIVE:
-            raise ShapeError("offers", f"a price of {price}")
         yield Offer(
             provider=provider,
             kind=kind,

@@ -43,12 +43,9 @@ _LABELS: Final[dict[str, str]] = {
     "rating": "certificate",
     "genre": "genres",
     "director": "director",
-    "directed by": "director",
     "writer": "writer",
-    "written by": "writer",
     "screenwriter": "writer",
     "creator": "creator",
-    "starring": "cast",
     "release date (theaters)": "release_date",
     "premiere date": "release_date",
     "release date": "release_date",
@@ -93,16 +90,14 @@ _LONGEST_AIRED: Final = 100
 
 
 def details_of(tree: Selector) -> Rows:
-    """Return the rows of the list of details; of two with the same label the first."""
+    """Return the rows of the list of details."""
     rows: Rows = {}
     name = None
     # Until spring 2024 they were called `movie-info-item-label` and `movie-info-item-value`.
     for element in tree.css('[data-qa$="item-label"], [data-qa$="item-value"]'):
         kind = element.attrib["data-qa"]
         if kind.endswith("label"):
-            label = text_of(element).rstrip(":").lower()
-            name = _LABELS.get(label.removesuffix("s")) or _LABELS.get(label)
-            name = None if name in rows else name
+            name = _LABELS.get(text_of(element).rstrip(":").lower())
         elif name and text_of(element):
             is_whole = kind == "item-value"
             parts = (
@@ -147,8 +142,6 @@ def cast_of(tree: Selector) -> list[Person]:
     """
     tiles = tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]')
     roles = [tile.css('[data-qa="person-role"], .p--small') for tile in tiles]
-    if any(roles) and not any(map(text_of, roles)):
-        raise ShapeError("cast", "no tile names a character, though each has an element for it")
     people = []
     for tile, role in zip(tiles, roles, strict=True):
         name = text_of(tile.css('[data-qa="person-name"], .metadata a, .metadata p:not(.p--small)'))

@@ -53,11 +53,8 @@ def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
             "page",
             "neither the scripts nor the JSON-LD of a title is there in a form that is known",
         )
-    addresses = (
-        dig.text(linked, "url"),
-        attempt(lambda: dig.text(scorecard, "criticsScore", "reviewsPageUrl")),
-    )
-    site_id = _site_id(linked.get("@type"), (*stated_addresses(body), *addresses))
+    addresses = (*stated_addresses(body), dig.text(linked, "url"))
+    site_id = _site_id(linked.get("@type"), addresses)
     page = TitlePage(
         tree,
         scorecard,
@@ -70,8 +67,6 @@ def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     found = read_title(
         new_title("rottentomatoes", site_id, name, values.title_kind(site_id)), page, year
     )
-    if found.movie.series_id:
-        found.look("series_title", lambda: _series_in(tag, name))
     read = finished(found)
     seasons = markup.seasons_of(read, tree, linked) if read.kind == "series" else []
     return Page(
@@ -117,12 +112,6 @@ def _title_and_year(page: TitlePage, tag: str | None) -> tuple[str, int | None]:
     if named and year in {None, int(named["year"])}:
         return named["title"], int(named["year"])
     return title, year
-
-
-def _series_in(tag: str | None, title: str) -> str | None:
-    """Return the series of a season by the title of its page, "The Lamp: Season 2"."""
-    series, colon, part = (tag or "").rpartition(":")
-    return series.strip() if colon and part.strip() == title else None
 
 
 # --- Browse lists ---------------------------------------------------------------------------------

@@ -27,12 +27,7 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie, Role, ScoreKind
 
 _SCORE_PATHS: Final[dict[ScoreKind, tuple[str, ...]]] = {
-    "tomatometer": (
-        "criticsScore",
-        "overlay.criticsAll",
-        "modal.tomatometerScoreAll",
-        "scoreboard.tomatometerScore",
-    ),
+    "tomatometer": ("criticsScore", "scoreboard.tomatometerScore"),
     "popcornmeter": ("audienceScore", "scoreboard.audienceScore"),
     "tomatometer_top": ("overlay.criticsTop", "modal.tomatometerScoreTop"),
     "popcornmeter_all": ("overlay.audienceAll", "modal.audienceScoreAll"),
@@ -67,7 +62,7 @@ _LINKED: Final[tuple[linked_data.LinkedFact, ...]] = (
 )
 """The fields on which the site's JSON-LD is right. Its dates can be those of a later release, and
 the page shows other genres and certificates."""
-_ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator", "cast")
+_ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator")
 # The dashes are the site's own.
 _YEARS: Final = re.compile(r"^(?P<year>\d{4})(?:\s*[-–—]\s*(?P<end_year>\d{4})?)?$")  # noqa: RUF001
 _DATED: Final = re.compile(
@@ -98,7 +93,6 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
 
     It is read from its script, until spring 2024 from that of the scores, or from the markup.
     """
-    board = attempt(lambda: dig.at(scorecard, "scoreboard"))
     fields = content.items() if isinstance(content, dict) else ()
     shown = tree.css("media-hero")
 
@@ -108,18 +102,16 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
             text for part in shown.css(f'[slot="{name}"]') if (text := text_of(part).strip(" /,"))
         ]
 
-    info = (attempt(lambda: dig.text(board, "info")) or "").split(", ")
-    title = attempt(lambda: dig.text(content, "title")) or attempt(lambda: dig.text(board, "title"))
     hero: dict[str, Any] = {
-        "title": title or values.slot(shown, "title") or None,
+        "title": attempt(lambda: dig.text(content, "title"))
+        or attempt(lambda: dig.text(scorecard, "scoreboard", "title")),
         "genres": texts("metadataGenres", "metadataGenre"),
-        "certificate": attempt(lambda: dig.text(board, "rating")),
         "posters": [
             *(value for key, value in fields if key.startswith("poster")),
             *markup.posters_of(tree),
         ],
     }
-    for prop in (*info, *texts("metadataProps", "metadataProp")):
+    for prop in texts("metadataProps", "metadataProp"):
         if years := _YEARS.match(prop):
             hero["year"] = int(years["year"])
             # A running series has a first year, a dash, and no last year.
@@ -149,21 +141,14 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     details = {name: ", ".join(text for text, _ in parts) for name, parts in page.details.items()}
     found.set_default("year", year)
     dig.look(found, _IN_DETAILS, [details])
-    dig.look(
-        found,
-        _IN_HERO,
-        [{name: value for name, value in hero.items() if value is not None or name == "end_year"}],
-    )
+    dig.look(found, _IN_HERO, [hero])
     pictures = (attempt(lambda: dig.text(scorecard, "primaryImageUrl")), *hero["posters"])
-    found.look("poster_url", lambda: next(filter(values.is_poster, pictures), None))
+    found.look("poster_url", lambda: next(filter(None, map(linked_data.picture, pictures)), None))
     found.look("plot", lambda: dig.text(scorecard, "description"), lambda: markup.plot_of(tree))
     found.look("credits.cast", lambda: new_credits("cast", markup.cast_of(tree)))
     for role in _ROLES:
-        if role != "creator" or movie.kind == "series" or role in page.details:
-            parts = page.details.get(role, [])
-            found.look(
-                f"credits.{role}", partial(new_credits, role, [(*part, None) for part in parts])
-            )
+        parts = page.details.get(role, [])
+        found.look(f"credits.{role}", partial(new_credits, role, [(*part, None) for part in parts]))
     for kind, paths in {**_SCORE_PATHS, "popcornmeter": _popcornmeter_paths(scorecard)}.items():
         found.look(
             f"scores.{kind}", *dig.readers(partial(values.read_score, kind), [scorecard], *paths)
@@ -177,18 +162,13 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     found.look("offers", lambda: markup.offers_of(tree))
     found.look("related.similar", lambda: markup.similar_of(tree))
     found.look("external_ids", lambda: values.read_ids(tree, scorecard))
-    # On a page with details, JSON-LD has other values of these fields than the page shows.
-    shown = {key: value for key, value in linked.items() if key not in _HIDDEN or not page.details}
     # JSON-LD has the first five of the cast; it is used where the page has no section of the cast.
     if tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]'):
-        shown.pop("actor", None)
+        linked = {**linked, "actor": None}
     if not page.details:
         found.set_default("genres", hero["genres"])
-    linked_data.look(found, shown, _LINKED)
+    linked_data.look(found, linked, _LINKED)
     return found
-
-
-_HIDDEN: Final = frozenset({"contentRating", "duration", "description", "image"})
 
 
 def _popcornmeter_paths(scorecard: Any) -> tuple[str, ...]:

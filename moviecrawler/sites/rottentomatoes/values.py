@@ -42,7 +42,6 @@ YEAR_BEHIND_TITLE: Final = re.compile(
     r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII
 )
 
-_NO_POSTER: Final = re.compile(r"poster[-_]?default|default[-_]?poster|TwitterCard", re.IGNORECASE)
 _EMS: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _DIGITS: Final = re.compile(r"[0-9]{1,20}")
 ENOUGH_REVIEWS = 5
@@ -112,15 +111,6 @@ def read_dollars(text: str) -> Amount:
     return Amount(kind="domestic", value=parse_count(text.removeprefix("$"))[0], currency="USD")
 
 
-def is_poster(address: Any) -> bool:
-    """Return whether an address is that of a real poster; most placeholders have one, too."""
-    return (
-        isinstance(address, str)
-        and address.startswith(("https://", "http://"))
-        and not _NO_POSTER.search(address)
-    )
-
-
 def read_ids(tree: Selector, scorecard: Any) -> dict[str, str] | None:
     """Return the title's id in the site's database, and its number there."""
     curation = attempt(lambda: json_of(tree, "curation-json"))
@@ -159,11 +149,7 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     if value is None or value is ABSENT or value == "":
         keys = ("likedCount", "notLikedCount", *(_CRITICS_COUNTS if of_critics else ()))
         counted = [dig.size(summary, key) or 0 for key in keys]
-        is_scored = any(dig.at(summary, key) for key in ("averageRating", "sentiment"))
-        counted.append(
-            attempt(lambda: parse_count(dig.text(summary, "bandedRatingCount") or "")[0]) or 0
-        )
-        if is_scored or max(counted) >= ENOUGH_REVIEWS or not _KNOWN_KEYS & set(summary):
+        if max(counted) >= ENOUGH_REVIEWS or not _KNOWN_KEYS & set(summary):
             return None
         return ABSENT
     return score(kind, value, _critics_count(summary) if of_critics else _audience_count(summary))
