@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from gzip import GzipFile
+from io import BytesIO
+from typing import Final
 
 from lxml import etree
 
 from moviecrawler.extract.embedded import reader
 from moviecrawler.extract.findings import ShapeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LARGEST: Final = 52_428_800
 """Bytes of XML: the protocol's own limit for one file."""
@@ -28,8 +27,6 @@ _DEPTH: Final = 3
 """The depth of the addresses of entries; those of images are deeper."""
 _DEEPEST: Final = 20
 _GZIP: Final = b"\x1f\x8b"
-_GZIP_WINDOW: Final = 31
-"""zlib's `wbits` of a gzip stream."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -61,7 +58,8 @@ def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:  # noqa: ARG00
     )
     try:
         # Templates leave line breaks before the XML declaration, where XML allows none.
-        for block in _unpacked(body) if body.startswith(_GZIP) else _blocks(body.lstrip()):
+        file = GzipFile(fileobj=BytesIO(body)) if body[:2] == _GZIP else BytesIO(body.lstrip())
+        while block := file.read(_BLOCK):
             size += len(block)
             if size > LARGEST or (len(block) == _BLOCK and block.isspace()):
                 raise ShapeError(
@@ -69,7 +67,7 @@ def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:  # noqa: ARG00
                 )
             parser.feed(block)
         parser.close()
-    except (etree.XMLSyntaxError, zlib.error) as error:
+    except (etree.XMLSyntaxError, OSError, EOFError, zlib.error) as error:
         raise ShapeError("sitemap", str(error)) from error
     urls = addresses.urls
     return Sitemap(
@@ -120,19 +118,3 @@ class _Addresses:
 
     def _is_address(self) -> bool:
         return len(self._path) == _DEPTH and self._path[-1] == "loc"
-
-
-def _blocks(body: bytes) -> Iterator[bytes]:
-    for at in range(0, len(body), _BLOCK):
-        yield body[at : at + _BLOCK]
-
-
-def _unpacked(body: bytes) -> Iterator[bytes]:
-    unpacking = zlib.decompressobj(wbits=_GZIP_WINDOW)
-    for packed in _blocks(body):
-        yield unpacking.decompress(packed, _BLOCK)
-        while unpacking.unconsumed_tail:
-            yield unpacking.decompress(unpacking.unconsumed_tail, _BLOCK)
-        if unpacking.eof:
-            return
-    raise ShapeError("sitemap", "the compressed file was cut")
