@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
-from moviecrawler.items import Credit, Score
+from moviecrawler.items import Credit, Role, Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-    from moviecrawler.items import Movie, RelatedTitle, Role
+    from moviecrawler.items import Movie, RelatedTitle
 
 
 class Absence(Enum):
@@ -43,11 +43,11 @@ UNREADABLE: Final = (
 )
 """The errors of a reader whose data is not what it expects."""
 _T = TypeVar("_T")
+_ROLES: Final = get_args(Role)
 Person = tuple[str, str | None, str | None]
 """A person's name, link and character."""
 _PERSON_ID: Final = re.compile(r"/(nm\d{7,10}|(?:person|celebrity)/[^/?#\s]+)")
 """`nm0000206` on IMDb, `person/…` on Metacritic, `celebrity/…` on Rotten Tomatoes."""
-_ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator", "cast")
 
 
 class ShapeError(ValueError):
@@ -67,7 +67,6 @@ class Findings:
         self._found: set[str] = set()
         self._absent: set[str] = set()
         self._unreadable: set[str] = set()
-        self._credits: dict[Role, list[Credit]] = {}
 
     def look(self, field: str, *readers: Callable[[], Any]) -> None:
         """Set a field to the first value that a reader returns.
@@ -91,17 +90,13 @@ class Findings:
             self._absent.discard(field)
             self._set(field, found)
 
-    def set_default(self, field: str, value: Any) -> None:
-        """Set a field to a value, if there is one and the field has none yet."""
-        self.look(field, lambda: value)
-
     def _set(self, field: str, found: Any) -> None:
         name, _, part = field.partition(".")
         kind, _, fact = part.partition(".")
         if fact:
             setattr(self.movie.score(kind), fact, found)
         elif name == "credits":
-            self._credits[part] = found  # type: ignore[index] # fields are named by roles
+            self.movie.credits += found
         elif name == "related":
             # Some lists of similar titles name the title itself.
             self.movie.related += [title for title in found if title.site_id != self.movie.site_id]
@@ -116,10 +111,9 @@ class Findings:
         return self._absent - self._unreadable
 
     def done(self) -> Movie:
-        """Return the movie with its credits; its unknown fields are not named yet."""
-        movie = self.movie
-        movie.credits = [credit for role in _ROLES for credit in self._credits.get(role, ())]
-        return movie
+        """Return the movie with its credits by role; its unknown fields are not named yet."""
+        self.movie.credits.sort(key=lambda credit: _ROLES.index(credit.role))
+        return self.movie
 
 
 def attempt(reader: Callable[[], _T]) -> _T | None:

@@ -10,8 +10,9 @@ from moviecrawler.items import Amount, Award, RelatedTitle
 from moviecrawler.replica.items import OTHERS, character, on_imdb, on_site, people, rate, scores_on
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.series import Series
-from moviecrawler.replica.titles import CHART_SIZE, Title, Titles
+from moviecrawler.replica.titles import CHART_SIZE, Titles
 from moviecrawler.replica.words import WORDS, slugify
+from moviecrawler.sites.replicas import Title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from moviecrawler.items import ScoreKind, Site, TitleKind
-    from moviecrawler.replica.titles import Title
+    from moviecrawler.sites.replicas import Title
 
 SlugSite = Literal["metacritic", "rottentomatoes"]
 """The sites that name titles by slugs, and that don't have all of them."""

@@ -23,9 +23,10 @@ from moviecrawler.replica.items import (
     scores_on,
 )
 from moviecrawler.replica.options import TODAY
-from moviecrawler.replica.titles import FIRST_SERIES_ID, IDS_OF_SERIES, Title, Titles
+from moviecrawler.replica.titles import FIRST_SERIES_ID, IDS_OF_SERIES, Titles
 from moviecrawler.replica.words import WORDS, slugify
 from moviecrawler.sites import SCOREBOARD_KINDS
+from moviecrawler.sites.replicas import Title
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site

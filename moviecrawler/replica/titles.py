@@ -6,7 +6,6 @@ Films are in `collection.py`, series in `series.py`.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from moviecrawler.replica.words import Dice
@@ -16,31 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from moviecrawler.items import Movie, Site
+    from moviecrawler.sites.replicas import Title
 
 CHART_SIZE: Final = 250
 FIRST_SERIES_ID = 90_000_000
 IDS_OF_SERIES = 500
 """A series has 500 of IMDb's ids: its own, and then its episodes'."""
 _CACHED: Final = 2_000
-
-
-@dataclass(slots=True)
-class Title:
-    """A film, or a series with its seasons and episodes.
-
-    It is what the pages of each site that has it say.
-    """
-
-    movies: dict[Site, Movie]
-    """The items of the title's own pages."""
-    listed: dict[Site, list[Movie]] = field(default_factory=dict)
-    """The seasons as the series' page lists them, in its order."""
-    parts: dict[Site, list[Movie]] = field(default_factory=dict)
-    """The items of the pages of its seasons and episodes."""
-
-    def pages(self, site: Site) -> list[Movie]:
-        """Return the items of all its pages on a site."""
-        return [self.movies[site], *self.parts.get(site, ())]
 
 
 class Titles:

@@ -14,20 +14,23 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie, Site
 
 
-class Title(Protocol):
-    """A film, or a series with its seasons and episodes."""
+@dataclass(slots=True)
+class Title:
+    """A film, or a series with its seasons and episodes.
 
-    @property
-    def movies(self) -> Mapping[Site, Movie]:
-        """The items of the title's own pages."""
+    It is what the pages of each site that has it say.
+    """
 
-    @property
-    def listed(self) -> Mapping[Site, list[Movie]]:
-        """The seasons as the series' page lists them, in its order."""
+    movies: dict[Site, Movie]
+    """The items of the title's own pages."""
+    listed: dict[Site, list[Movie]] = field(default_factory=dict)
+    """The seasons as the series' page lists them, in its order."""
+    parts: dict[Site, list[Movie]] = field(default_factory=dict)
+    """The items of the pages of its seasons and episodes."""
 
-    @property
-    def parts(self) -> Mapping[Site, list[Movie]]:
-        """The items of the pages of its seasons and episodes."""
+    def pages(self, site: Site) -> list[Movie]:
+        """Return the items of all its pages on a site."""
+        return [self.movies[site], *self.parts.get(site, ())]
 
 
 class Titles(Protocol):

@@ -7,8 +7,8 @@ from typing import Any
 
 from moviecrawler.items import Site
 from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.titles import Title
 from moviecrawler.sites import SCOREBOARD_KINDS
+from moviecrawler.sites.replicas import Title
 from tests.catalogue.crawls import Due
 from tests.crawling import change, counts, reset
 from tests.services.replica import TITLES, ForkedReplica

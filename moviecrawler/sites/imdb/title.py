@@ -121,7 +121,7 @@ def read_movie(sources: list[dict[str, Any]]) -> Findings:
         raise ShapeError("title_type", "the page has no titleType")
     kind = values.TITLE_KINDS.get(title_type, "other")
     found = Findings(new_title("imdb", next(iter(ids)), name, kind))
-    found.set_default("title_type", title_type)
+    found.look("title_type", lambda: title_type)
     original = dig.readers(dig.text, sources, "originalTitleText.text")
     found.look("original_title", lambda: ABSENT if (stated := first(*original)) == name else stated)
     dig.look(found, (*_FACTS, *_FACTS_OF.get(kind, _OF_MOVIES)), sources)

@@ -139,7 +139,7 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     hero = page.hero
     linked = page.linked
     details = {name: ", ".join(text for text, _ in parts) for name, parts in page.details.items()}
-    found.set_default("year", year)
+    found.look("year", lambda: year)
     dig.look(found, _IN_DETAILS, [details])
     dig.look(found, _IN_HERO, [hero])
     pictures = (attempt(lambda: dig.text(scorecard, "primaryImageUrl")), *hero["posters"])
@@ -166,7 +166,7 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     if tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]'):
         linked = {**linked, "actor": None}
     if not page.details:
-        found.set_default("genres", hero["genres"])
+        found.look("genres", lambda: hero["genres"])
     linked_data.look(found, linked, _LINKED)
     return found
 
