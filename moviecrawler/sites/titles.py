@@ -10,7 +10,7 @@ from moviecrawler.extract.findings import ShapeError, first_of_each
 from moviecrawler.items import Movie
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.fields import unknown_fields_of
-from moviecrawler.sites.ids import id_in_url, part_of_series, site_of, title_url
+from moviecrawler.sites.ids import id_in_url, kind_of_id, part_of_series, site_of, title_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,19 +26,20 @@ closed."""
 
 
 def new_title(
-    site: Site, site_id: str, title: str, kind: TitleKind, series_title: str | None = None
+    site: Site,
+    site_id: str,
+    title: str,
+    kind: TitleKind | None = None,
+    series_title: str | None = None,
 ) -> Movie:
-    """Return a title with what its id says of it.
-
-    `kind` is that of a whole title, and the id says which part of a series it is.
-    """
+    """Return a title with what its id says of it; `kind` is stated where ids don't tell it."""
     part = part_of_series(site, site_id)
     return Movie(
         site=site,
         site_id=site_id,
         url=title_url(site, site_id),
         title=title,
-        kind=part.kind if part else kind,
+        kind=kind or kind_of_id(site, site_id) or "other",
         imdb_id=site_id if site == ID_SITE else None,
         series_id=part.series_id if part else None,
         series_title=series_title if part else None,
@@ -93,7 +94,7 @@ def listed_season(
         return None
     if title and len(title) > LONGEST_TITLE:
         return None
-    season = new_title(series.site, site_id, title or series.title, "season", series.title)
+    season = new_title(series.site, site_id, title or series.title, series_title=series.title)
     season.year = year
     season.release_date = release_date
     season.episode_count = episode_count

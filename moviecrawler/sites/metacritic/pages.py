@@ -16,7 +16,7 @@ from moviecrawler.extract.devalue import unflatten
 from moviecrawler.extract.embedded import check_whole, decode_json, reader, script, stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, scores_of
 from moviecrawler.items import Entry, Listing, Page
-from moviecrawler.sites.ids import part_of_series
+from moviecrawler.sites.ids import kind_of_id, part_of_series
 from moviecrawler.sites.metacritic import values
 from moviecrawler.sites.metacritic.title import (
     COMPONENTS,
@@ -160,7 +160,7 @@ def _entry(item: Any) -> Entry:
         site_id=site_id,
         title=title,
         year=year if isinstance(year, int) else None,
-        kind=values.KINDS[site_id.partition("/")[0]],
+        kind=kind_of_id("metacritic", site_id),
         release_date=day if isinstance(day, str) else None,
         scores=scores,
     )

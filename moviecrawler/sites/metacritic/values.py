@@ -30,10 +30,8 @@ from moviecrawler.sites.titles import new_title
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moviecrawler.items import Credit, Movie, OfferKind, Role, ScoreKind, TitleKind
+    from moviecrawler.items import Credit, Movie, OfferKind, Role, ScoreKind
 
-KINDS: Final[dict[str, TitleKind]] = {"movie": "movie", "tv": "series"}
-"""What the first part of a site_id says of a title."""
 
 _SEASON_IN_TITLE: Final = re.compile(r"[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
 _ENOUGH_REVIEWS: Final = 4
@@ -64,7 +62,7 @@ def new_movie(site_id: str, title: str) -> Movie:
     part = part_of_series("metacritic", site_id)
     title = without_season(site_id, title)
     series_title = title if part and part.kind == "season" else None
-    return new_title("metacritic", site_id, title, KINDS[site_id.partition("/")[0]], series_title)
+    return new_title("metacritic", site_id, title, series_title=series_title)
 
 
 def without_season(site_id: str, title: str) -> str:

@@ -17,10 +17,10 @@ from moviecrawler.extract.embedded import check_whole, decode_json, reader, stat
 from moviecrawler.extract.findings import ShapeError, attempt, scores_of
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.items import Entry, Listing, Page
-from moviecrawler.sites.ids import id_in_url, part_of_series
+from moviecrawler.sites.ids import id_in_url, kind_of_id, part_of_series
 from moviecrawler.sites.rottentomatoes import markup, values
-from moviecrawler.sites.rottentomatoes.title import TitlePage, hero_of, read_title
-from moviecrawler.sites.titles import finished, new_title
+from moviecrawler.sites.rottentomatoes.title import read_title
+from moviecrawler.sites.titles import finished
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from moviecrawler.extract.findings import NoValue
     from moviecrawler.items import Score, ScoreKind
 
-_SITE_NAME: Final = re.compile(r"(?<!\s)\s*[-|]\s*Rotten Tomatoes$")
 _OPENING: Final = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 
 
@@ -55,24 +54,14 @@ def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
         )
     addresses = (*stated_addresses(body), dig.text(linked, "url"))
     site_id = _site_id(linked.get("@type"), addresses)
-    page = TitlePage(
-        tree,
-        scorecard,
-        hero_of(attempt(lambda: dig.at(hero, "content")), scorecard, tree),
-        {} if scorecard is None and hero is None else markup.details_of(tree),
-        linked,
-    )
-    tag = _SITE_NAME.sub("", text_of(tree.css("title"))) or None
-    name, year = _title_and_year(page, tag)
-    found = read_title(
-        new_title("rottentomatoes", site_id, name, values.title_kind(site_id)), page, year
-    )
-    read = finished(found)
-    seasons = markup.seasons_of(read, tree, linked) if read.kind == "series" else []
+    details = {} if scorecard is None and hero is None else markup.details_of(tree)
+    content = attempt(lambda: dig.at(hero, "content"))
+    movie = finished(read_title(site_id, tree, scorecard, content, details, linked))
+    seasons = markup.seasons_of(movie, tree, linked) if movie.kind == "series" else []
     return Page(
         site="rottentomatoes",
-        kind="movie" if read.kind == "movie" else "tv",
-        movie=read,
+        kind="movie" if movie.kind == "movie" else "tv",
+        movie=movie,
         seasons=seasons,
     )
 
@@ -97,21 +86,6 @@ def _is_declared(site_id: str, declared: str | None) -> bool:
     if kind in {"season", "episode"}:
         return part is not None and part.kind in {kind, "other"}
     return kind is None or part is None
-
-
-def _title_and_year(page: TitlePage, tag: str | None) -> tuple[str, int | None]:
-    """Return the title without a year behind it, and the year.
-
-    JSON-LD can write the title so: "Dune (2021)".
-    """
-    title = page.hero["title"] or dig.text(page.linked, "name") or tag
-    if title is None:
-        raise ShapeError("title", "no title at a known position")
-    year = page.hero.get("year")
-    named = values.YEAR_BEHIND_TITLE.match(title)
-    if named and year in {None, int(named["year"])}:
-        return named["title"], int(named["year"])
-    return title, year
 
 
 # --- Browse lists ---------------------------------------------------------------------------------
@@ -206,7 +180,7 @@ def _entry(path: str | None, title: str | None, scores: list[Score], opening: st
         title=title,
         season=part.season if part else None,
         episode=part.episode if part else None,
-        kind=values.title_kind(site_id),
+        kind=kind_of_id("rottentomatoes", site_id),
         release_date=attempt(lambda: parse_date(dated[1])) if dated else None,
         scores=scores,
     )

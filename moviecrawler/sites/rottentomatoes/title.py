@@ -8,23 +8,23 @@ the same server process.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.basics.values import check_year, parse_runtime
 from moviecrawler.extract import dig, linked_data
-from moviecrawler.extract.findings import Findings, attempt, new_credits
+from moviecrawler.extract.findings import Findings, ShapeError, attempt, new_credits
 from moviecrawler.extract.trees import text_of
 from moviecrawler.items import Score
 from moviecrawler.sites.rottentomatoes import markup, values
 from moviecrawler.sites.scores import linked_score
+from moviecrawler.sites.titles import new_title
 
 if TYPE_CHECKING:
     from parsel import Selector
 
     from moviecrawler.extract.dig import Fact
-    from moviecrawler.items import Movie, Role, ScoreKind
+    from moviecrawler.items import Role, ScoreKind
 
 _SCORE_PATHS: Final[dict[ScoreKind, tuple[str, ...]]] = {
     "tomatometer": ("criticsScore", "scoreboard.tomatometerScore"),
@@ -63,6 +63,7 @@ _LINKED: Final[tuple[linked_data.LinkedFact, ...]] = (
 """The fields on which the site's JSON-LD is right. Its dates can be those of a later release, and
 the page shows other genres and certificates."""
 _ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator")
+_SITE_NAME: Final = re.compile(r"(?<!\s)\s*[-|]\s*Rotten Tomatoes$")
 # The dashes are the site's own.
 _YEARS: Final = re.compile(r"^(?P<year>\d{4})(?:\s*[-–—]\s*(?P<end_year>\d{4})?)?$")  # noqa: RUF001
 _DATED: Final = re.compile(
@@ -74,21 +75,7 @@ _CERTIFICATE: Final = re.compile(
 )
 
 
-@dataclass(slots=True)
-class TitlePage:
-    """A title's page, taken apart."""
-
-    tree: Selector
-    scorecard: Any
-    """The script with the scores; None without one."""
-    hero: dict[str, Any]
-    """The head of the page, by the names of fields."""
-    details: markup.Rows
-    linked: dict[str, Any]
-    """Its JSON-LD about the title; empty without any."""
-
-
-def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
+def _hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
     """Return the head of a page.
 
     It is read from its script, until spring 2024 from that of the scores, or from the markup.
@@ -128,18 +115,37 @@ def hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
     return hero
 
 
-def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
-    """Return what a page says of a title, whose identity is known.
+def read_title(
+    site_id: str,
+    tree: Selector,
+    scorecard: Any,
+    content: Any,
+    rows: markup.Rows,
+    linked: dict[str, Any],
+) -> Findings:
+    """Return what a page says of a title.
 
-    `year` is the one behind the title, if it has one.
+    Args:
+        site_id: The title's id.
+        tree: The page.
+        scorecard: The script with the scores; None without one.
+        content: What the script of the page's head has; None without one.
+        rows: The list of details.
+        linked: The page's JSON-LD about the title; empty without any.
     """
-    found = Findings(movie)
-    tree = page.tree
-    scorecard = page.scorecard
-    hero = page.hero
-    linked = page.linked
-    details = {name: ", ".join(text for text, _ in parts) for name, parts in page.details.items()}
-    found.look("year", lambda: year)
+    hero = _hero_of(content, scorecard, tree)
+    tag = _SITE_NAME.sub("", text_of(tree.css("title")))
+    title = hero["title"] or dig.text(linked, "name") or tag
+    if not title:
+        raise ShapeError("title", "no title at a known position")
+    # JSON-LD can write the title so: "Dune (2021)".
+    named = values.YEAR_BEHIND_TITLE.match(title)
+    if named and hero.get("year") in {None, int(named["year"])}:
+        title = named["title"]
+        hero["year"] = int(named["year"])
+    found = Findings(new_title("rottentomatoes", site_id, title))
+    details = {name: ", ".join(text for text, _ in parts) for name, parts in rows.items()}
+    found.look("year", lambda: hero.get("year"))
     dig.look(found, _IN_DETAILS, [details])
     dig.look(found, _IN_HERO, [hero])
     pictures = (attempt(lambda: dig.text(scorecard, "primaryImageUrl")), *hero["posters"])
@@ -147,7 +153,7 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     found.look("plot", lambda: dig.text(scorecard, "description"), lambda: markup.plot_of(tree))
     found.look("credits.cast", lambda: new_credits("cast", markup.cast_of(tree)))
     for role in _ROLES:
-        parts = page.details.get(role, [])
+        parts = rows.get(role, [])
         found.look(f"credits.{role}", partial(new_credits, role, [(*part, None) for part in parts]))
     for kind, paths in {**_SCORE_PATHS, "popcornmeter": _popcornmeter_paths(scorecard)}.items():
         found.look(
@@ -165,7 +171,7 @@ def read_title(movie: Movie, page: TitlePage, year: int | None) -> Findings:
     # JSON-LD has the first five of the cast; it is used where the page has no section of the cast.
     if tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]'):
         linked = {**linked, "actor": None}
-    if not page.details:
+    if not rows:
         found.look("genres", lambda: hero["genres"])
     linked_data.look(found, linked, _LINKED)
     return found

@@ -21,14 +21,13 @@ from moviecrawler.extract.findings import (
 )
 from moviecrawler.extract.trees import text_of
 from moviecrawler.items import Amount
-from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.scores import check_average, new_score
 
 if TYPE_CHECKING:
     from parsel import Selector, SelectorList
 
     from moviecrawler.extract.dig import Fact
-    from moviecrawler.items import Score, ScoreKind, TitleKind
+    from moviecrawler.items import Score, ScoreKind
 
 _UNSCORED = re.compile(r"^[\s–-]*%?$|^N/A%?$", re.IGNORECASE)  # noqa: RUF001 - the site's dashes
 _PERCENT = re.compile(r"^(\d{1,3})\s*%?$", re.ASCII)
@@ -66,15 +65,6 @@ def score(kind: ScoreKind, value: Any, number: int | None = None) -> Score | NoV
         # A scoreboard of zeros is a title that nobody has reviewed; a real 0 % has reviews.
         return ABSENT
     return new_score(kind, float(found[1]), number)
-
-
-def title_kind(site_id: str) -> TitleKind:
-    """Return what a title is by its id.
-
-    `tv/…` are series and their seasons and episodes, `m/…` are movies.
-    """
-    part = part_of_series("rottentomatoes", site_id)
-    return part.kind if part else "series" if site_id.startswith("tv/") else "movie"
 
 
 def slot(part: Selector | SelectorList[Selector], name: str) -> str:
