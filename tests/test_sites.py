@@ -41,21 +41,32 @@ def test_every_site_is_declared_and_has_a_spider_and_settings() -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    ("site", "text", "site_id", "series_id"),
+    [
+        ("imdb", "tt00900001", "tt0900001", None),
+        ("metacritic", "tv/the-wire", "tv/the-wire", None),
+        ("metacritic", "tv/the-wire/season-0", "tv/the-wire/specials", "tv/the-wire"),
+        ("metacritic", "tv/the-wire/season-01", "tv/the-wire/season-1", "tv/the-wire"),
+        ("rottentomatoes", "tv/the_wire", "tv/the_wire", None),
+        ("rottentomatoes", "tv/the_wire/s2/e5", "tv/the_wire/s02/e05", "tv/the_wire"),
+        ("rottentomatoes", "tv/the_wire/s002", "tv/the_wire/s02", "tv/the_wire"),
+        ("rottentomatoes", "tv/the_wire/s37.2", "tv/the_wire/s37.2", "tv/the_wire"),
+    ],
+)
+def test_an_id_is_written_as_its_site_does_and_names_its_series(
+    site: str, text: str, site_id: str, series_id: str | None
+) -> None:
+    assert parse_title_id(site, text) == site_id
+    part = part_of_series(site, site_id)
+    assert (part and part.series_id) == series_id
+
+
 def test_examples_of_a_profile_are_ids_and_its_lists_are_lists() -> None:
     loader = SpiderLoader(Settings({"SPIDER_MODULES": ["moviecrawler.spiders"]}))
     for site, profile in SITES.items():
         ids = profile.ids
         assert parse_title_id(site, ids.example) == ids.example
-        for spelling in ids.spellings:
-            assert parse_title_id(site, spelling.example) != spelling.example
-        if ids.parts is not None:
-            assert part_of_series(site, ids.parts.series_example) is None
-            for example in ids.parts.examples:
-                part = part_of_series(site, example)
-                assert part is not None
-                assert part.series_id == ids.parts.series_example
-            for spelling in ids.parts.spellings:
-                assert parse_title_id(site, spelling.example) != spelling.example
         for name in (*profile.lists, *profile.sitemaps):
             loader.load(site).check_list(name)  # type: ignore[attr-defined]
         for form in profile.pages:

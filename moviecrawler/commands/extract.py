@@ -23,7 +23,8 @@ class Command(BaseCommand, ScrapyCommand):
     options = (
         option("files", nargs="+", metavar="FILE"),
         option(
-            "--url", help="where the page came from; recognised from the page itself when not given"
+            "--url",
+            help="where the page came from; the address that it names when not given",
         ),
     )
 

@@ -37,12 +37,7 @@ def read_page(body: bytes, url: str | None = None) -> Page:
 
 def _stated_addresses(body: bytes) -> Iterator[str]:
     """Yield the addresses that a page names as its own, and that of a list in JSON."""
-    if body[:200].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        answer = decode_json(body)
-        for profile in SITES.values():
-            for form in profile.pages:
-                if form.json_key and isinstance(dig.at(answer, form.json_key), dict):
-                    yield profile.home + form.json_path
-        if address := dig.text(answer, "links", "self", "href"):
-            yield address
+    is_json = body[:200].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    if is_json and (address := dig.text(decode_json(body), "links", "self", "href")):
+        yield address
     yield from stated_addresses(body)

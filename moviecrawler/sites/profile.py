@@ -62,8 +62,6 @@ class Spelling:
     """A regular expression of what is replaced."""
     replacement: str
     """The site's own form, as in `re.sub`."""
-    example: str
-    """A text in that form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +70,9 @@ class Parts:
 
     series: str
     """A regular expression of a series' id."""
-    series_example: str
     part: str
     """A regular expression of what follows a series' id. Its groups are `season`, `special` (of
     what is not a season), `of_episode` and `episode`."""
-    examples: tuple[str, ...]
-    """Ids of parts."""
     spellings: tuple[Spelling, ...] = ()
     """Applied to what follows a series' id, in lower case."""
 
@@ -133,10 +128,6 @@ class PageForm:
     reader: str
     """The name of a function in the module `pages` of the site's package, which takes the body and
     the URL of a page. That of titles is `title`."""
-    json_key: str = ""
-    """A key of JSON that names no address; such a page is known by it."""
-    json_path: str = ""
-    """A path for such a page, which `path` matches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

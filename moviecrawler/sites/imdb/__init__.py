@@ -43,7 +43,7 @@ PROFILE = SiteProfile(
         example="tt0111161",
         before=rf"(?:{_LANGUAGE}/)?title/",
         # IMDb fills its numbers up to seven digits.
-        spellings=(Spelling(pattern="^tt0+(?=[0-9]{7})", replacement="tt", example="tt00900001"),),
+        spellings=(Spelling(pattern="^tt0+(?=[0-9]{7})", replacement="tt"),),
     ),
     per_day=30_000,
     authority=1,

@@ -49,7 +49,6 @@ PROFILE = SiteProfile(
         example="movie/dune-part-two",
         parts=Parts(
             series=f"tv/{NAME}",
-            series_example="tv/the-wire",
             part=(
                 # A season, or a special beside the seasons: /season-1, /season-1-special.
                 r"(?i:/(?:season-(?P<season>[0-9]{1,4})(?P<special>-[a-z0-9-]{1,60})?|specials)"
@@ -57,22 +56,9 @@ PROFILE = SiteProfile(
                 rf"(?P<of_episode>/episode-"
                 rf"(?:(?=(?P<episode>[0-9]{{1,4}})(?:[-/]|$))|){NAME})?)"
             ),
-            examples=(
-                "tv/the-wire/season-1",
-                "tv/the-wire/specials",
-                "tv/the-wire/season-2/episode-5-undertow",
-            ),
             spellings=(
-                Spelling(
-                    pattern=r"^/season-0+(?=/|$)",
-                    replacement="/specials",
-                    example="tv/the-wire/season-0",
-                ),
-                Spelling(
-                    pattern=r"^/season-0+(?=[1-9])",
-                    replacement="/season-",
-                    example="tv/the-wire/season-01",
-                ),
+                Spelling(pattern=r"^/season-0+(?=/|$)", replacement="/specials"),
+                Spelling(pattern=r"^/season-0+(?=[1-9])", replacement="/season-"),
             ),
         ),
     ),

@@ -62,7 +62,6 @@ PROFILE = SiteProfile(
         example="m/dune_part_two",
         parts=Parts(
             series=f"tv/{NAME}",
-            series_example="tv/the_wire",
             part=(
                 # A season. A special between two episodes of a season has a number inside the
                 # season's: `s37.2`.
@@ -71,17 +70,14 @@ PROFILE = SiteProfile(
                 r"(?:(?P<of_episode>/e(?:(?P<episode>[0-9]{1,4})(?![0-9.])|[0-9]{1,4}\.[0-9]{1,3}))"
                 r"|(?!/e[0-9])))"
             ),
-            examples=("tv/the_wire/s02", "tv/the_wire/s02/e05", "tv/the_wire/s37.2"),
             spellings=(
                 Spelling(
                     pattern=r"(/[se])([0-9])(?=[./]|$)",
                     replacement=r"\g<1>0\2",
-                    example="tv/the_wire/s2/e5",
                 ),
                 Spelling(
                     pattern=r"(/[se])0+(?=[0-9]{2})",
                     replacement=r"\1",
-                    example="tv/the_wire/s002",
                 ),
             ),
         ),
@@ -109,12 +105,7 @@ PROFILE = SiteProfile(
             reader="title",
         ),
         PageForm(path=r"/browse/.*", reader="browse"),
-        PageForm(
-            path=r"/cnapi/browse/.*",
-            reader="browse_json",
-            json_key="grid",
-            json_path="/cnapi/browse/",
-        ),
+        PageForm(path=r"/cnapi/browse/.*", reader="browse_json"),
     ),
     published=USUAL_FIELDS
     | {
