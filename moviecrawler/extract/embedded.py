@@ -8,7 +8,7 @@ import json
 import re
 import traceback
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 # Patterns that search a whole page stop at the next "<": from one that could run on to the end, a
@@ -55,20 +54,18 @@ _TAIL = 32_768
 """The last bytes in which the end tag is looked for: sites and browsers add a little after it."""
 
 
-def reader(function: Callable[_P, _T]) -> Callable[_P, _T]:
+def reader(function: Callable[[bytes], _T]) -> Callable[..., _T]:
     """Make every failure of a reader of pages an ExtractionError that names the page.
 
-    The reader takes the page's `body` and, second, its `url`. Failures that nobody foresaw are
+    The result takes the page's `body` and its `url`. Failures that nobody foresaw are
     included: a page can cause errors of any type (a day of 20 digits is an OverflowError), and a
     title whose reader raised another one would not be accounted for.
     """
 
     @functools.wraps(function)
-    def read(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        url = kwargs.get("url", args[1] if len(args) > 1 else None)
-        url = url if isinstance(url, str) else None
+    def read(body: bytes, url: str | None = None) -> _T:
         try:
-            return function(*args, **kwargs)
+            return function(body)
         except ExtractionError:
             raise
         except ShapeError as error:

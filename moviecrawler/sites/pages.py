@@ -13,12 +13,9 @@ from moviecrawler.sites import SITES
 from moviecrawler.sites.ids import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from moviecrawler.items import Page
 
 
-@reader
 def read_page(body: bytes, url: str | None = None) -> Page:
     """Return what a page of any of the sites says.
 
@@ -26,18 +23,18 @@ def read_page(body: bytes, url: str | None = None) -> Page:
 
     Raises ExtractionError when it is none of theirs, or not in a shape that is known.
     """
-    for address in [url] if url else _stated_addresses(body):
-        profile = SITES.get(site_of(address) or "")
-        path = urlsplit(address).path
-        for form in profile.pages if profile else ():
-            if profile and re.fullmatch(form.path, path):
-                return profile.reader(form.reader)(body, url)
+    for address in [url] if url else _stated_addresses(body, url):
+        site = site_of(address)
+        for form in SITES[site].pages if site else ():
+            if site and re.fullmatch(form.path, urlsplit(address).path):
+                return SITES[site].reader(form.reader)(body, url)
     raise ExtractionError("page", url, "not a page of a title or a list that is known here")
 
 
-def _stated_addresses(body: bytes) -> Iterator[str]:
-    """Yield the addresses that a page names as its own, and that of a list in JSON."""
-    is_json = body[:200].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-    if is_json and (address := dig.text(decode_json(body), "links", "self", "href")):
-        yield address
-    yield from stated_addresses(body)
+@reader
+def _stated_addresses(body: bytes) -> list[str]:
+    """Return the addresses that a page names as its own, or that of a list in JSON."""
+    if body[:200].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        address = dig.text(decode_json(body), "links", "self", "href")
+        return [address] if address else []
+    return list(stated_addresses(body))

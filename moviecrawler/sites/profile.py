@@ -126,8 +126,8 @@ class PageForm:
     path: str
     """A regular expression of the whole path of their addresses."""
     reader: str
-    """The name of a function in the module `pages` of the site's package, which takes the body and
-    the URL of a page. That of titles is `title`."""
+    """The name of a function in the module `pages` of the site's package, which takes the body of a
+    page. That of titles is `title`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +239,10 @@ class SiteProfile:
         return import_module(f"{self.package}.{name}")
 
     def reader(self, name: str) -> Callable[[bytes, str | None], Page]:
-        """Return one of the functions that read its pages."""
-        found: Callable[[bytes, str | None], Page] = getattr(self.module("pages"), name)
-        return found
+        """Return one of the functions that read its pages.
+
+        It takes the body and the URL of a page, and raises no other error than ExtractionError.
+        """
+        from moviecrawler.extract.embedded import reader  # noqa: PLC0415 - as all of readers
+
+        return reader(getattr(self.module("pages"), name))

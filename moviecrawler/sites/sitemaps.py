@@ -43,8 +43,7 @@ class Sitemap:
 
 
 @reader
-# `reader` names the URL in errors.
-def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:  # noqa: ARG001
+def read_sitemap(body: bytes) -> Sitemap:
     """Read a sitemap or an index of sitemaps, plain or gzip.
 
     Raises ExtractionError when it is cut, larger than the protocol allows, something else, or

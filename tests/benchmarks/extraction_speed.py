@@ -38,7 +38,7 @@ def with_beautiful_soup(body: bytes, parser: str) -> object:
 
 
 WAYS: dict[str, Callable[[bytes], object]] = {
-    "moviecrawler (whole item)": lambda body: imdb.title(body, None),
+    "moviecrawler (whole item)": imdb.title,
     "parsel + json": with_parsel,
     "BeautifulSoup (html.parser) + json": partial(with_beautiful_soup, parser="html.parser"),
     "BeautifulSoup (lxml) + json": partial(with_beautiful_soup, parser="lxml"),

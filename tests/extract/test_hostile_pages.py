@@ -220,8 +220,8 @@ def test_every_reader_has_no_other_failure_than_extraction_error(read: Callable[
 @pytest.mark.parametrize("error", [KeyError, MemoryError, RecursionError])
 def test_any_exception_of_a_reader_is_an_error_of_its_page(error: type[Exception]) -> None:
     @reader
-    def read(body: bytes, url: str) -> None:
-        raise error(body, url)
+    def read(body: bytes) -> None:
+        raise error(body)
 
     with pytest.raises(
         ExtractionError, match=error.__name__ if error is not RecursionError else "page"

@@ -15,7 +15,7 @@ SALT = "tv/salt"
 
 def page_of(site: Site, site_id: str, *seasons: str) -> Page:
     """Return a page that states its own id, and lists seasons of its series."""
-    movie = new_title(site, site_id, "The Lamp", "series" if "tv/" in site_id else "movie")
+    movie = new_title(site, site_id, "The Lamp")
     page = Page(site=site, kind="title", movie=movie)
     page.seasons = [season for one in seasons if (season := listed_season(movie, one, None))]
     return page

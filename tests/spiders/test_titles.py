@@ -12,7 +12,6 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.basics.errors import ConfigurationError
-from moviecrawler.extract.embedded import reader
 from moviecrawler.items import Entry, Miss
 from moviecrawler.sites.imdb import pages as imdb
 from moviecrawler.spiders.arguments import Seed
@@ -24,9 +23,8 @@ from tests.spiders.answers import answer, spider_of
 def test_title_whose_reader_fails_as_nobody_foresaw_is_a_miss(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    @reader
-    def title(body: bytes, url: str) -> None:
-        raise OverflowError(body[:4], url)
+    def title(body: bytes) -> None:
+        raise OverflowError(body[:4])
 
     monkeypatch.setattr(imdb, "title", title)
     entry = msgspec.to_builtins(Entry(site_id="tt0900005", title="Salt", kind="movie"))

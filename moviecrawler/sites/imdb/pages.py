@@ -15,7 +15,7 @@ from typing import Any, Final
 from moviecrawler.basics.texts import fold
 from moviecrawler.basics.values import parse_runtime
 from moviecrawler.extract import dig, linked_data
-from moviecrawler.extract.embedded import check_whole, decode_text, reader
+from moviecrawler.extract.embedded import check_whole, decode_text
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, scores_of
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.imdb import values
@@ -39,9 +39,7 @@ _LINKED: Final[tuple[linked_data.LinkedFact, ...]] = (
 its cast are the stars."""
 
 
-@reader
-# `reader` names the URL in errors.
-def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
+def title(body: bytes) -> Page:
     """Read a title's page. Raises ExtractionError when it doesn't say which title it is about."""
     props = page_props(body)
     sources = [about for key in _SOURCES if (about := (props or {}).get(key))]
@@ -72,9 +70,7 @@ def _linked(body: bytes) -> Findings:
 # --- Charts ---------------------------------------------------------------------------------------
 
 
-@reader
-# `reader` names the URL in errors.
-def chart(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
+def chart(body: bytes) -> Page:
     """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks.
 
     Raises ExtractionError.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moviecrawler.basics.values import check_runtime, parse_date, parse_runtime
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.devalue import unflatten
-from moviecrawler.extract.embedded import check_whole, decode_json, reader, script, stated_addresses
+from moviecrawler.extract.embedded import check_whole, decode_json, script, stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, scores_of
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.ids import kind_of_id, part_of_series
@@ -38,9 +38,7 @@ _AMBIGUOUS_DURATION: Final = re.compile(r"PT\dM|PT[0HMS]*")
 """`PT2M` is two hours on Metacritic's pages, and two minutes on its older ones."""
 
 
-@reader
-# `reader` names the URL in errors.
-def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
+def title(body: bytes) -> Page:
     """Return the title of a page: a film, a series, a season or an episode.
 
     Raises ExtractionError.
@@ -124,9 +122,7 @@ _LINKED: Final[tuple[linked_data.LinkedFact, ...]] = (
 # --- The finder -----------------------------------------------------------------------------------
 
 
-@reader
-# `reader` names the URL in errors.
-def finder(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
+def finder(body: bytes) -> Page:
     """Return a list of the JSON host; `next` is the address of the page after it.
 
     Where scores tie, the host repeats rows on the next page. Raises ExtractionError.

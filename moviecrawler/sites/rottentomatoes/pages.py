@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.basics.values import parse_date
 from moviecrawler.extract import dig, linked_data
-from moviecrawler.extract.embedded import check_whole, decode_json, reader, stated_addresses
+from moviecrawler.extract.embedded import check_whole, decode_json, stated_addresses
 from moviecrawler.extract.findings import ShapeError, attempt, scores_of
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.items import Entry, Listing, Page
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 _OPENING: Final = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 
 
-@reader
-# `reader` names the URL in errors.
-def title(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
+def title(body: bytes) -> Page:
     """Read the page of a film, a series, a season or an episode.
 
     A series' scores are the means of its seasons', which the page lists. Raises ExtractionError.
@@ -91,9 +89,7 @@ def _is_declared(site_id: str, declared: str | None) -> bool:
 # --- Browse lists ---------------------------------------------------------------------------------
 
 
-@reader
-# `reader` names the URL in errors.
-def browse(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
+def browse(body: bytes) -> Page:
     """Read the first page of a browse list: `/browse/{list}/{filters}`, HTML.
 
     `next` is the cursor that continues it, None on a list of one page. Raises ExtractionError.
@@ -108,9 +104,7 @@ def browse(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
     return _list_page("browse", entries, values.json_of(tree, "pageInfo"))
 
 
-@reader
-# `reader` names the URL in errors.
-def browse_json(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001
+def browse_json(body: bytes) -> Page:
     """Read a continuation of a browse list: `/cnapi/browse/{list}/{filters}?after={cursor}`, JSON.
 
     Raises ExtractionError.
