@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Credit, Role, TitleKind
 
-    LinkedFact = tuple[str, str, Callable[[Any], Any]]
-    """A field, its path in JSON-LD, and what converts its value."""
-
 KINDS: dict[str, TitleKind] = {
     "Movie": "movie",
     "TVSeries": "series",
@@ -63,8 +60,11 @@ def title_of(body: bytes) -> dict[str, Any]:
     return next((data for data in objects(body) if data["@type"] in KINDS), {})
 
 
-def look(found: Findings, linked: dict[str, Any], facts: Iterable[LinkedFact]) -> None:
-    """Read the fields that have no value yet from a title's JSON-LD."""
+def look(found: Findings, linked: dict[str, Any], facts: Iterable[dig.Fact]) -> None:
+    """Read the fields that have no value yet from a title's JSON-LD.
+
+    A fact is a field, its path in JSON-LD, and what converts its value.
+    """
 
     def value(convert: Callable[[Any], Any], path: str) -> Any:
         read = dig.read(convert, linked, *path.split("."))

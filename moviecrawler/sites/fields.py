@@ -153,9 +153,7 @@ def unknown_fields_of(movie: Movie, stated: Collection[str] = ()) -> list[str]:
 
 
 @cache
-def unknown_in_datasets(
-    kind: TitleKind, datasets: frozenset[str] = frozenset({"title.basics", "title.ratings"})
-) -> tuple[str, ...]:
+def unknown_in_datasets(kind: TitleKind, datasets: frozenset[str]) -> tuple[str, ...]:
     """Return the unknown fields of a movie of this kind, read from these of IMDb's datasets."""
     return tuple(
         sorted(

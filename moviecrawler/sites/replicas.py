@@ -6,7 +6,9 @@ The pages of a site are functions of made-up titles: they know neither server no
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NewType, Protocol
+from typing import TYPE_CHECKING, Any, Final, NewType, Protocol
+
+from moviecrawler.extract.linked_data import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +33,10 @@ class Title:
     def pages(self, site: Site) -> list[Movie]:
         """Return the items of all its pages on a site."""
         return [self.movies[site], *self.parts.get(site, ())]
+
+
+LINKED_TYPES: Final = {kind: name for name, kind in KINDS.items()}
+"""What JSON-LD calls each kind of title."""
 
 
 class Titles(Protocol):

@@ -75,7 +75,6 @@ DUE_BATCH = 32
 """Titles that are due and are queued at once."""
 TRENDING_SIZE = 100
 """Titles of a list of what is popular now that `lane=due` reads."""
-_TITLES = ("ids", "file")
 
 
 class MovieSpider(scrapy.Spider):
@@ -138,7 +137,7 @@ class MovieSpider(scrapy.Spider):
         lane = arguments.get("lane")
         if lane is not None:
             parse_choice("lane", lane, ["due"])
-            for given in arguments.keys() & _TITLES:
+            for given in arguments.keys() & {"ids", "file"}:
                 raise ConfigurationError(
                     f"lane and {given} are given, but the catalogue names the titles; "
                     f"remove {given}"

@@ -26,7 +26,7 @@ from moviecrawler.sites.titles import finished, new_title, title_in
 
 _TITLE: Final = re.compile(rb"<title[^<>]*>([^<>]{1,1000})</title")
 _SOURCES: Final = ("aboveTheFoldData", "mainColumnData")
-_LINKED: Final[tuple[linked_data.LinkedFact, ...]] = (
+_LINKED: Final = (
     ("plot", "description", partial(linked_data.parsed, linked_data.plot)),
     ("credits.director", "director", partial(linked_data.people, "director")),
     ("genres", "genre", linked_data.texts),

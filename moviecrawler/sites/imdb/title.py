@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from moviecrawler.items import TitleKind
 
 _NODE_TEXTS: Final = dig.texts("node", "text")
-_FACTS: Final[tuple[Fact, ...]] = (
+_FACTS: Final = (
     ("year", values.read_year, "releaseYear.year"),
     ("release_date", values.read_date, "releaseDate"),
     ("runtime_minutes", values.read_minutes, "runtime.seconds"),
@@ -58,17 +58,15 @@ _FACTS: Final[tuple[Fact, ...]] = (
     ("related.connection", values.read_connections, "connections.edges"),
 )
 """What titles of all kinds have."""
-_OF_MOVIES: Final[tuple[Fact, ...]] = (
-    ("imdb_top250_rank", values.read_top_rank, "ratingsSummary.topRanking"),
-)
-_OF_SERIES: Final[tuple[Fact, ...]] = (
+_OF_MOVIES: Final = (("imdb_top250_rank", values.read_top_rank, "ratingsSummary.topRanking"),)
+_OF_SERIES: Final = (
     ("end_year", values.read_year, "releaseYear.endYear"),
     ("imdb_top250_tv_rank", values.read_top_rank, "ratingsSummary.topRanking"),
     ("season_count", values.count_seasons, "episodes.seasons"),
     ("season_count", values.count_displayed_seasons, "episodes.displayableSeasons"),
     ("episode_count", values.read_total, "episodes.totalEpisodes.total", "episodes.episodes.total"),
 )
-_OF_EPISODES: Final[tuple[Fact, ...]] = (
+_OF_EPISODES: Final = (
     ("series_id", values.read_id, "series.series.id"),
     ("series_title", dig.text, "series.series.titleText.text"),
     (

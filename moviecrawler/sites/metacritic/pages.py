@@ -98,7 +98,7 @@ def _linked_score(kind: ScoreKind, value: Any) -> Score | None:
     return linked_score(kind, value, of_users=kind == "metacritic_user")
 
 
-_LINKED: Final[tuple[linked_data.LinkedFact, ...]] = (
+_LINKED: Final = (
     ("plot", "description", partial(linked_data.parsed, linked_data.plot)),
     ("credits.director", "director", partial(linked_data.people, "director")),
     ("genres", "genre", linked_data.texts),

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from moviecrawler.sites import SCORES
-from moviecrawler.sites.replicas import Json, Markup, Refusal
+from moviecrawler.sites.metacritic.values import IMAGES, OFFER_KINDS
+from moviecrawler.sites.replicas import LINKED_TYPES, Json, Markup, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,22 +37,6 @@ CHALLENGE: Final = Refusal(
 )
 MOVED: Final = 301
 MOST_FINDER_ROWS: Final = 100
-_IMAGES: Final = "https://www.metacritic.com/a/img/catalog"
-_TYPES: Final = {
-    "movie": "Movie",
-    "series": "TVSeries",
-    "season": "TVSeason",
-    "episode": "TVEpisode",
-}
-"""What JSON-LD calls each kind of title."""
-_OFFERS: Final = {
-    "free": "free",
-    "ads": "ads",
-    "flatrate": "subscription",
-    "rent": "rent",
-    "buy": "buy",
-}
-"""What pages call each kind of offer, and what an item does."""
 _GROUPS: Final = {"cast": "Cast", "director": "Directed By", "writer": "Written By"}
 
 
@@ -185,7 +170,7 @@ def _row(movie: Movie) -> dict[str, Any]:
 def _product(movie: Movie) -> dict[str, Any]:
     """Return what a page says of a title, its people and awards, with the critics' score."""
     image = {
-        "bucketPath": str(movie.poster_url).removeprefix(_IMAGES),
+        "bucketPath": str(movie.poster_url).removeprefix(IMAGES),
         "width": movie.poster_width,
         "height": movie.poster_height,
     }
@@ -233,7 +218,7 @@ def _where_to_watch(movie: Movie) -> dict[str, Any]:
     return {
         **{
             name: [_offer(offer) for offer in movie.offers if offer.kind == kind]
-            for name, kind in _OFFERS.items()
+            for name, kind in OFFER_KINDS.items()
         },
         "meta": {"fullPath": path, "locale": "en_US"},
     }
@@ -300,7 +285,7 @@ def _linked(movie: Movie) -> dict[str, Any]:
     }
     return {
         "@context": "https://schema.org",
-        "@type": _TYPES[movie.kind],
+        "@type": LINKED_TYPES[movie.kind],
         "name": movie.title,
         "datePublished": movie.release_date or str(movie.year),
         "description": movie.plot or "",

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from moviecrawler.basics.values import check_year
 from moviecrawler.extract import dig
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt
-from moviecrawler.sites import SITES
 from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.metacritic import values
 from moviecrawler.sites.metacritic.values import id_in, read_score, refuse_errors
 from moviecrawler.sites.titles import listed_season, one_of_each_season
 
 if TYPE_CHECKING:
-    from moviecrawler.extract.dig import Fact
     from moviecrawler.items import Movie, ScoreKind
 
 Components = dict[str | None, Any]
@@ -34,7 +32,7 @@ _RELATED: Final = "related-carousel"
 _SEASONS: Final = "seasons"
 COMPONENTS: Final = frozenset({PRODUCT, *_SUMMARIES.values(), _OFFERS, _RELATED, _SEASONS})
 """The names of the components that are read."""
-_FACTS: Final[tuple[Fact, ...]] = (
+_FACTS: Final = (
     ("runtime_minutes", values.read_minutes, "duration"),
     ("genres", dig.texts("name"), "genres"),
     ("certificate", dig.text, "rating"),
@@ -48,25 +46,23 @@ _FACTS: Final[tuple[Fact, ...]] = (
 )
 """What the product says of all kinds of titles. On a season's page it is the product of the
 series."""
-_OF_WHOLE_TITLES: Final[tuple[Fact, ...]] = (
+_OF_WHOLE_TITLES: Final = (
     ("imdb_id", values.read_imdb_id, "imdbId"),
     # A film that is shown again has the year of its first release and the date of the last.
     ("release_date", values.read_day, "releaseDate"),
 )
 """What the product says of the title that it is, and not of a season."""
-_OF_PICTURES: Final[tuple[Fact, ...]] = (
+_OF_PICTURES: Final = (
     ("poster_width", dig.positive, "width"),
     ("poster_height", dig.positive, "height"),
 )
-_SCORE_FACTS: Final[tuple[Fact, ...]] = (
+_SCORE_FACTS: Final = (
     ("liked", dig.size, "positiveCount"),
     ("neutral", dig.size, "neutralCount"),
     ("disliked", dig.size, "negativeCount"),
     ("sentiment", dig.text, "sentiment"),
 )
 """What a summary has of a score beside its value."""
-_METASCORE_FACTS: Final[tuple[Fact, ...]] = (("average", values.read_average, "normalizedScore"),)
-_IMAGES: Final = SITES["metacritic"].home + "/a/img/catalog"
 _NOT_FOUND: Final = 404
 _MARKS: Final = ("mustSee", "mustWatch")
 _IN_ROWS: Final[dict[ScoreKind, str]] = {
@@ -179,7 +175,7 @@ def _image(product: Any) -> Any:
 
 def _poster(product: Any, image: Any) -> str | NoValue:
     if image is not None:
-        return f"{_IMAGES}{dig.text(image, 'bucketPath')}"
+        return f"{values.IMAGES}{dig.text(image, 'bucketPath')}"
     return (
         ABSENT
         if dig.read(dig.at, product, "image") is ABSENT and not dig.items(product, "images")
@@ -207,7 +203,7 @@ def _look_for_score(found: Findings, kind: ScoreKind, summaries: list[Any]) -> N
         f"scores.{kind}",
         *(partial(dig.read, partial(read_score, kind), summary) for summary in summaries),
     )
-    facts = (*_SCORE_FACTS, *(_METASCORE_FACTS if kind == "metascore" else ()))
+    facts = (*_SCORE_FACTS, ("average", partial(values.read_average, kind), "normalizedScore"))
     dig.look(found, ((f"scores.{kind}.{fact}", *reads) for fact, *reads in facts), summaries)
 
 

@@ -22,7 +22,7 @@ from moviecrawler.extract.findings import (
 )
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.items import Award, Offer, RelatedTitle, Score
-from moviecrawler.sites import SCORES
+from moviecrawler.sites import SCORES, SITES
 from moviecrawler.sites.ids import id_in_url, imdb_id_of, part_of_series
 from moviecrawler.sites.scores import check_average, new_score
 from moviecrawler.sites.titles import new_title
@@ -38,7 +38,7 @@ _ENOUGH_REVIEWS: Final = 4
 """Reviews or ratings from which on a title has a score."""
 _PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv"}
 """The first part of a site_id, by a product's own type."""
-_OFFER_KINDS: Final[dict[str, OfferKind]] = {
+OFFER_KINDS: Final[dict[str, OfferKind]] = {
     "free": "free",
     "ads": "ads",
     "flatrate": "subscription",
@@ -46,6 +46,7 @@ _OFFER_KINDS: Final[dict[str, OfferKind]] = {
     "buy": "buy",
 }
 """JustWatch's kinds of offers, in the order of the page."""
+IMAGES: Final = SITES["metacritic"].home + "/a/img/catalog"
 _LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
 _JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
 _NOTE: Final = re.compile(
@@ -186,9 +187,9 @@ def id_of_product(product: Any) -> str:
     return f"{_PREFIXES[kind]}/{slug}"
 
 
-def read_average(score: Any) -> float:
-    """Return the mean behind a Metascore."""
-    return check_average("metascore", dig.number(score) or 0.0)
+def read_average(kind: ScoreKind, score: Any) -> float:
+    """Return the mean behind a score; the users' has none."""
+    return check_average(kind, dig.number(score) or 0.0)
 
 
 def read_tagline(text: Any) -> list[str] | NoValue:
@@ -227,13 +228,13 @@ def read_similar(items: Any) -> list[RelatedTitle]:
 
 def read_offers(watch: Any) -> list[Offer] | NoValue:
     """Return JustWatch's offers for the page's country; each has an option for every quality."""
-    if watch is None or not any(kind in watch for kind in _OFFER_KINDS):
+    if watch is None or not any(kind in watch for kind in OFFER_KINDS):
         return None
     locale = _LOCALE.fullmatch(dig.text(watch, "meta", "locale") or "")
     country = locale[1] if locale else None
     found = [
         offer
-        for name, kind in _OFFER_KINDS.items()
+        for name, kind in OFFER_KINDS.items()
         for listed in dig.items(watch, name)
         for offer in _options(listed, kind, country)
     ]

@@ -9,7 +9,7 @@ import base64
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.sites.replicas import Json, Markup, Refusal
+from moviecrawler.sites.replicas import LINKED_TYPES, Json, Markup, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,13 +32,6 @@ IN_THEATERS: Final = 56
 """How many of the most popular films are in theaters."""
 BROWSE_ROWS: Final = 28
 _MILLION: Final = 1_000_000
-_TYPES: Final = {
-    "movie": "Movie",
-    "series": "TVSeries",
-    "season": "TVSeason",
-    "episode": "TVEpisode",
-}
-"""What JSON-LD calls each kind of title."""
 
 
 def title_page(title: Title, movie: Movie) -> Markup:
@@ -227,7 +220,7 @@ def _linked(movie: Movie) -> dict[str, Any]:
     score = movie.score("tomatometer")
     return {
         "@context": "https://schema.org",
-        "@type": _TYPES[movie.kind],
+        "@type": LINKED_TYPES[movie.kind],
         "name": name,
         "url": movie.url,
         "numberOfSeasons": movie.season_count,

@@ -23,7 +23,6 @@ from moviecrawler.sites.titles import new_title
 if TYPE_CHECKING:
     from parsel import Selector
 
-    from moviecrawler.extract.dig import Fact
     from moviecrawler.items import Role, ScoreKind
 
 _SCORE_PATHS: Final[dict[ScoreKind, tuple[str, ...]]] = {
@@ -35,7 +34,7 @@ _SCORE_PATHS: Final[dict[ScoreKind, tuple[str, ...]]] = {
 }
 """The paths of the objects that have the scores: in `media-scorecard-json`; until spring 2024 below
 `modal` and `scoreboard` of `scoreDetails`."""
-_IN_DETAILS: Final[tuple[Fact, ...]] = (
+_IN_DETAILS: Final = (
     ("year", values.read_year, "release_date"),
     ("release_date", values.read_release_date, "release_date"),
     ("runtime_minutes", parse_runtime, "runtime"),
@@ -45,12 +44,12 @@ _IN_DETAILS: Final[tuple[Fact, ...]] = (
     ("amounts.domestic", values.read_dollars, "domestic"),
 )
 """What the rows of the list of details say. A row that is not there says nothing."""
-_IN_HERO: Final[tuple[Fact, ...]] = (
+_IN_HERO: Final = (
     ("end_year", check_year, "end_year"),
     ("runtime_minutes", parse_runtime, "runtime"),
     ("certificate", values.short_certificate, "certificate"),
 )
-_LINKED: Final[tuple[linked_data.LinkedFact, ...]] = (
+_LINKED: Final = (
     ("plot", "description", partial(linked_data.parsed, linked_data.plot)),
     ("credits.director", "director", partial(linked_data.people, "director")),
     ("credits.cast", "actor", partial(linked_data.people, "cast")),
