@@ -49,7 +49,6 @@ _YEARS = {
     "run": 0.5,
     "before": 0.25,
     "later": 0.25,
-    "third": 0.0,
     "apart": -1.0,
 }
 _EXTENTS = {"same": 0.5, "near": 0.25, "unlike": -0.5, "other": -1.0, "missing": -0.25}

@@ -40,7 +40,7 @@ _INSIDE_WORDS = re.compile(
 space."""
 _FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215e])")  # "8½" is "8 1/2"
 # A label at the end: "Dune (2021)", "Metropolis [re-release]".
-_LABEL = re.compile(r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\]]*\])\s*$")
+LABEL = re.compile(r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\]]*\])\s*$")
 _BETWEEN_PARTS = re.compile(r":\s+|：|\s+[-–—]\s+")  # noqa: RUF001 - signs before a subtitle
 _BRACKETS = re.compile(r"(?<!\w)\(([^()]+)\)(?!\w)")
 _BETWEEN_TITLES = re.compile(r"\s+/\s+|\s+a\.?k\.?a\.?\s+", re.IGNORECASE)
@@ -94,7 +94,7 @@ def normalise(title: str) -> str:
     >>> normalise("Godfather, The"), normalise("20,000 Leagues"), normalise("Twenty")
     ('godfather', '20000 leagues', '20')
     """
-    shown = (_LABEL.sub("", title) or title).strip(" ,")
+    shown = (LABEL.sub("", title) or title).strip(" ,")
     words = split_words(_INVERTED.sub(r"\2 \1", shown))
     plain = _THREE_D.sub("3d", " ".join(str(_NUMERALS.get(word, word)) for word in words))
     for article in _ARTICLES:
@@ -132,7 +132,7 @@ def names(title: str) -> list[str]:
 
 def _shown_names(title: str) -> list[str]:
     """Return the titles within a title: itself, or those outside and inside its brackets."""
-    title = _LABEL.sub("", title) or title
+    title = LABEL.sub("", title) or title
     inner = [found for found in _BRACKETS.findall(title) if not _NOTE.fullmatch(normalise(found))]
     outer = title
     for found in inner:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from anyascii import anyascii
 
-from moviecrawler.matching.normalise import normalise, parts
+from moviecrawler.matching.normalise import LABEL, normalise, parts
 from moviecrawler.sites.ids import kind_of_id, part_of_series
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ _SERIES = frozenset({"series", "episode"})
 
 _DROPPED = re.compile(r"['’‘`.,!?*\"“”]")  # noqa: RUF001 - "Schindler's List" is schindlers_list
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
-_LABEL = re.compile(r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\]]*\])\s*$")
 _NUMBER_IN_FRONT = re.compile(r"^\d{5,}[-_]")  # as in m/1000013-12_angry_men
 _YEAR_BEHIND = re.compile(r"[-_](?:18[7-9]|19\d|20[0-3])\d$")
 
@@ -37,7 +36,7 @@ def slugify(title: str, separator: str) -> str:
     >>> slugify("Spider-Man: No Way Home", "-"), slugify("Fast & Furious", "-")
     ('spider-man-no-way-home', 'fast-and-furious')
     """
-    plain = anyascii(_DROPPED.sub("", _LABEL.sub("", title))).casefold().replace("&", " and ")
+    plain = anyascii(_DROPPED.sub("", LABEL.sub("", title))).casefold().replace("&", " and ")
     return _NOT_IN_SLUGS.sub(separator, plain).strip(separator)
 
 

@@ -274,14 +274,14 @@ def _season(season: Movie) -> dict[str, Any]:
 
 
 def _linked(movie: Movie) -> dict[str, Any]:
-    """Return a page's JSON-LD. It has critics' score, but that of an episode has users'."""
+    """Return a page's JSON-LD. That of an episode has the users' score."""
     is_episode = movie.kind == "episode"
-    score = movie.score("metacritic_user" if is_episode else "metascore")
+    score = movie.score("metacritic_user") if is_episode else None
     rating = score and {
-        "name": "Metacritic User Score" if is_episode else "Metascore",
+        "name": "Metacritic User Score",
         "bestRating": SCORES[score.kind].scale,
         "ratingValue": score.value,
-        "ratingCount" if is_episode else "reviewCount": score.count,
+        "ratingCount": score.count,
     }
     return {
         "@context": "https://schema.org",

@@ -249,11 +249,9 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
         raise ShapeError("offers", "an offer of nobody")
     url = plain_address(dig.text(listed, "link"))
     for option in dig.items(listed, "options") or [{}]:
-        price = dig.number(option, "optionPrice")
+        price = dig.number(option, "optionPrice") or 0
         currency = dig.text(option, "optionCurrencyCode")
-        is_priced = (
-            kind in {"rent", "buy"} and price is not None and price > 0 and currency is not None
-        )
+        is_priced = kind in {"rent", "buy"} and price > 0 and currency is not None
         yield Offer(
             provider=provider,
             kind=kind,

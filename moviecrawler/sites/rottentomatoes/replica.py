@@ -217,7 +217,6 @@ def _linked(movie: Movie) -> dict[str, Any]:
     name = movie.title
     if str(movie.site_id).endswith(f"_{movie.year}"):
         name += f" ({movie.year})"
-    score = movie.score("tomatometer")
     return {
         "@context": "https://schema.org",
         "@type": LINKED_TYPES[movie.kind],
@@ -226,11 +225,4 @@ def _linked(movie: Movie) -> dict[str, Any]:
         "numberOfSeasons": movie.season_count,
         "numberOfEpisodes": movie.episode_count,
         "partOfSeries": {"name": movie.series_title} if movie.series_id else None,
-        "aggregateRating": score
-        and {
-            "name": "Tomatometer",
-            "bestRating": "100",
-            "ratingValue": f"{score.value:.0f}",
-            "reviewCount": score.count,
-        },
     }
