@@ -99,17 +99,10 @@ class Facts(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A row of the table.
-
-    It has the values that each fact may have, and an example pair that it decides.
-    """
+    """A row of the table: the values that each fact may have."""
 
     decision: Decision
     facts: Facts
-    ours: str
-    """On IMDb: title | year or years | director or creator | minutes or seasons | votes."""
-    theirs: str
-    """On another site."""
 
 
 _ANY = ""
@@ -125,81 +118,80 @@ def _rule(
     directors: str,
     extent: str,
     votes: str,
-    pair: str,
 ) -> Rule:
-    ours, theirs = pair.split(" = ")
-    return Rule(decision, Facts(likeness, years, directors, extent, votes), ours, theirs)
+    return Rule(decision, Facts(likeness, years, directors, extent, votes))
 
 
-# fmt: off
+# Above each row is a pair that it decides, of IMDb and of another site: title | year or years |
+# director or creator | minutes or seasons | votes.
 _VETO: list[Rule] = [
-    _rule("review", "equal", "same", "other", "same near similar unknown", _ANY,
-        "Crash|2004|Paul Haggis|112 = Crash|2004|David Cronenberg|110"),
-    _rule("refused", _ANY, _ANY, "other", _ANY, _ANY,
-        "Psycho|1960|Alfred Hitchcock|109 = Psycho|1998|Gus Van Sant|105"),
-    _rule("refused", "none", _ANY, _ANY, _ANY, _ANY,
-        "Alien|1979|Ridley Scott|117 = Alien Covenant|2017|Ridley Scott|122"),
+    # Crash|2004|Paul Haggis|112 = Crash|2004|David Cronenberg|110
+    _rule("review", "equal", "same", "other", "same near similar unknown", _ANY),
+    # Psycho|1960|Alfred Hitchcock|109 = Psycho|1998|Gus Van Sant|105
+    _rule("refused", _ANY, _ANY, "other", _ANY, _ANY),
+    # Alien|1979|Ridley Scott|117 = Alien Covenant|2017|Ridley Scott|122
+    _rule("refused", "none", _ANY, _ANY, _ANY, _ANY),
 ]
 FILMS: list[Rule] = [
     *_VETO,
-    _rule("accepted", "equal", "same next before unknown", "same", _ANY, _ANY,
-        "The Hurt Locker|2008|Kathryn Bigelow|131 = The Hurt Locker|2009|Kathryn Bigelow|127"),
-    _rule("accepted", "equal", "later third", "same", _NOT_OTHER, _ANY,
-        "Hero|2002|Zhang Yimou|107 = Hero|2004|Yimou Zhang|99"),
-    _rule("accepted", "equal", _ANY, "same", "same near unknown missing", _ANY,
-        "Metropolis|1927|Fritz Lang|153 = Metropolis [re-release]|2010|Fritz Lang|150"),
-    _rule("review", "equal", _ANY, "same", _ANY, _ANY,
-        "The Man Who Knew Too Much|1934|Alfred Hitchcock|75"
-        " = The Man Who Knew Too Much|1956|Alfred Hitchcock|120"),
-    _rule("accepted", "near", "same", "same", _NOT_OTHER, _ANY,
-        "Star Wars: Episode IV - A New Hope|1977|George Lucas|121"
-        " = Star Wars|1977|George Lucas|125"),
-    _rule("accepted", "near", "next before", "same", "same", _ANY,
-        "Koyaanisqatsi|1982|Godfrey Reggio|86"
-        " = Koyaanisqatsi - Life Out of Balance|1983|Godfrey Reggio|87"),
-    _rule("accepted", "equal", "same", "unknown", "same near similar unknown", _NOT_FEW,
-        "The Godfather|1972|Francis Ford Coppola|175 = The Godfather|1972||177"),
-    _rule("accepted", "equal", "same", "unknown", "missing", "many unknown",
-        "The Godfather|1972|||2000000 = The Godfather|1972||177"),
-    _rule("accepted", "equal", "same", "unknown", "unlike", "many",
-        "Vatel|2000||103|9000 = Vatel|2000||117"),
-    _rule("accepted", "equal", "next", "unknown", "same near similar unknown", _NOT_FEW,
-        "The Hurt Locker|2008||131 = The Hurt Locker|2009||127"),
-    _rule("accepted", "equal", "before later third", "unknown", "same", _NOT_FEW,
-        "Hero|2002||99 = Hero|2004||99"),
-    _rule("accepted", "near", "same", "unknown", "same unknown", "many",
-        "The Lord of the Rings: The Two Towers|2002||179|1700000 = The Two Towers|2002||179"),
-    _rule("review", "equal", "same next before later third unknown", "unknown", _ANY, _ANY,
-        "Dracula|1931||75 = Dracula|1931||104"),
-    _rule("review", "equal", "apart", "unknown", "same near similar", _ANY,
-        "Rear Window|1954||112 = Rear Window|2000||112"),
-    _rule("review", "near", "same next before later unknown", _NOT_OTHER_DIRECTOR, _NOT_OTHER, _ANY,
-        "Brewick|2001|Mara Levin = Brewick: The Return|2002|Mara Levin"),
-    _rule("refused", _ANY, _ANY, _ANY, _ANY, _ANY,
-        "King Kong|1933||100 = King Kong|2005||187"),
+    # The Hurt Locker|2008|Kathryn Bigelow|131 = The Hurt Locker|2009|Kathryn Bigelow|127
+    _rule("accepted", "equal", "same next before unknown", "same", _ANY, _ANY),
+    # Hero|2002|Zhang Yimou|107 = Hero|2004|Yimou Zhang|99
+    _rule("accepted", "equal", "later third", "same", _NOT_OTHER, _ANY),
+    # Metropolis|1927|Fritz Lang|153 = Metropolis [re-release]|2010|Fritz Lang|150
+    _rule("accepted", "equal", _ANY, "same", "same near unknown missing", _ANY),
+    # The Man Who Knew Too Much|1934|Alfred Hitchcock|75
+    # = The Man Who Knew Too Much|1956|Alfred Hitchcock|120
+    _rule("review", "equal", _ANY, "same", _ANY, _ANY),
+    # Star Wars: Episode IV - A New Hope|1977|George Lucas|121 = Star Wars|1977|George Lucas|125
+    _rule("accepted", "near", "same", "same", _NOT_OTHER, _ANY),
+    # Koyaanisqatsi|1982|Godfrey Reggio|86
+    # = Koyaanisqatsi - Life Out of Balance|1983|Godfrey Reggio|87
+    _rule("accepted", "near", "next before", "same", "same", _ANY),
+    # The Godfather|1972|Francis Ford Coppola|175 = The Godfather|1972||177
+    _rule("accepted", "equal", "same", "unknown", "same near similar unknown", _NOT_FEW),
+    # The Godfather|1972|||2000000 = The Godfather|1972||177
+    _rule("accepted", "equal", "same", "unknown", "missing", "many unknown"),
+    # Vatel|2000||103|9000 = Vatel|2000||117
+    _rule("accepted", "equal", "same", "unknown", "unlike", "many"),
+    # The Hurt Locker|2008||131 = The Hurt Locker|2009||127
+    _rule("accepted", "equal", "next", "unknown", "same near similar unknown", _NOT_FEW),
+    # Hero|2002||99 = Hero|2004||99
+    _rule("accepted", "equal", "before later third", "unknown", "same", _NOT_FEW),
+    # The Lord of the Rings: The Two Towers|2002||179|1700000 = The Two Towers|2002||179
+    _rule("accepted", "near", "same", "unknown", "same unknown", "many"),
+    # Dracula|1931||75 = Dracula|1931||104
+    _rule("review", "equal", "same next before later third unknown", "unknown", _ANY, _ANY),
+    # Rear Window|1954||112 = Rear Window|2000||112
+    _rule("review", "equal", "apart", "unknown", "same near similar", _ANY),
+    # Brewick|2001|Mara Levin = Brewick: The Return|2002|Mara Levin
+    _rule(
+        "review", "near", "same next before later unknown", _NOT_OTHER_DIRECTOR, _NOT_OTHER, _ANY
+    ),
+    # King Kong|1933||100 = King Kong|2005||187
+    _rule("refused", _ANY, _ANY, _ANY, _ANY, _ANY),
 ]
 SERIES: list[Rule] = [
     *_VETO,
-    _rule("accepted", "equal", "same next before run", "same", "same unknown", _ANY,
-        "Twin Peaks|1990-1991|Mark Frost = Twin Peaks|1990|David Lynch, Mark Frost"),
-    _rule("accepted", "equal", "before run", "unknown", "same", _NOT_FEW,
-        "The Office|2005-2013||9 = The Office|2009||9"),
-    _rule("accepted", "equal", "same next", "unknown", "same unknown", _NOT_FEW,
-        "The Wire|2002-2008||5 = The Wire|2002"),
-    _rule("accepted", "near", "same", "same", "same unknown", _ANY,
-        "Marvel's Daredevil|2015-2018|Drew Goddard = Daredevil|2015|Drew Goddard"),
-    _rule("accepted", "near", "same", "unknown", "same", _NOT_FEW,
-        "Marvel's Daredevil|2015-2018||3 = Daredevil|2015||3"),
-    _rule("review", "equal", _ANY, "same", _ANY, _ANY,
-        "Frasier|1993-2004|Christopher Lloyd = Frasier|2023|Christopher Lloyd"),
-    _rule("review", "equal", "same next before run later third unknown", "unknown", _ANY, _ANY,
-        "The Office|2005-2013||9 = The Office|2005||2"),
-    _rule("review", "near", "same next", _NOT_OTHER_DIRECTOR, _ANY, _ANY,
-        "Marvel's Daredevil|2015-2018 = Daredevil|2015"),
-    _rule("refused", _ANY, _ANY, _ANY, _ANY, _ANY,
-        "Battlestar Galactica|1978-1979 = Battlestar Galactica|2004"),
+    # Twin Peaks|1990-1991|Mark Frost = Twin Peaks|1990|David Lynch, Mark Frost
+    _rule("accepted", "equal", "same next before run", "same", "same unknown", _ANY),
+    # The Office|2005-2013||9 = The Office|2009||9
+    _rule("accepted", "equal", "before run", "unknown", "same", _NOT_FEW),
+    # The Wire|2002-2008||5 = The Wire|2002
+    _rule("accepted", "equal", "same next", "unknown", "same unknown", _NOT_FEW),
+    # Marvel's Daredevil|2015-2018|Drew Goddard = Daredevil|2015|Drew Goddard
+    _rule("accepted", "near", "same", "same", "same unknown", _ANY),
+    # Marvel's Daredevil|2015-2018||3 = Daredevil|2015||3
+    _rule("accepted", "near", "same", "unknown", "same", _NOT_FEW),
+    # Frasier|1993-2004|Christopher Lloyd = Frasier|2023|Christopher Lloyd
+    _rule("review", "equal", _ANY, "same", _ANY, _ANY),
+    # The Office|2005-2013||9 = The Office|2005||2
+    _rule("review", "equal", "same next before run later third unknown", "unknown", _ANY, _ANY),
+    # Marvel's Daredevil|2015-2018 = Daredevil|2015
+    _rule("review", "near", "same next", _NOT_OTHER_DIRECTOR, _ANY, _ANY),
+    # Battlestar Galactica|1978-1979 = Battlestar Galactica|2004
+    _rule("refused", _ANY, _ANY, _ANY, _ANY, _ANY),
 ]
-# fmt: on
 
 
 @dataclass(slots=True, kw_only=True)
