@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -26,8 +25,6 @@ MOVIES_PER_SERIES: Final = 100
 _VOTES_TO_RANK = 25_000
 _MEAN_VOTE = 6.9
 """The `m` and `C` of IMDb's published formula for its Top 250."""
-_POPULAR_ENOUGH: Final = 2_000
-"""How many films have the votes to be in the Top 250."""
 _GROUP = 20
 _TO_REMAKE = 8
 """Of every 20 films the last is a remake of the eighth before it, under the same title."""
@@ -53,7 +50,6 @@ class Outline(NamedTuple):
     """What slugs are made of where the title is in another script."""
     original: str | None
     year: int
-    title_type: str
     country: str
     language: str
     is_upcoming: bool
@@ -86,24 +82,15 @@ class Collection(Titles):
 
     def _outline(self, index: int) -> Outline:
         dice = self.dice("outline", index)
-        is_well_known = index < CHART_SIZE
         if _is_remake(index):
             first = self._outlines[index - _TO_REMAKE]
             year = min(first.year, TODAY.year) - 9 - dice.below(30)
             return first._replace(original=None, year=year, is_upcoming=False)
-        is_upcoming = dice.chance(0.04) and not is_well_known
-        lap, pair = divmod(index * _PAIR_STEP + self.seed, _PAIRS)
+        is_upcoming = dice.chance(0.04) and index >= CHART_SIZE
+        pair = (index * _PAIR_STEP + self.seed) % _PAIRS
         adjective, noun = divmod(pair, len(WORDS["nouns"]))
-        core = f"{WORDS['adjectives'][adjective]} {WORDS['nouns'][noun]}"
-        if index >= _PAIRS:
-            core += f" of {WORDS['places'][lap % len(WORDS['places'])]}"
-        form = dice.word("forms")
-        article = "An" if core[0] in "AEIOU" else "A"
-        subtitle = dice.word("subtitles")
-        number = 13 + dice.below(86)
-        owner = dice.word("owners")
-        english = str(form).format(
-            core=core, article=article, subtitle=subtitle, number=number, owner=owner
+        english = dice.word("forms").format(
+            f"{WORDS['adjectives'][adjective]} {WORDS['nouns'][noun]}"
         )
         title = english
         original = None
@@ -115,8 +102,7 @@ class Collection(Titles):
         elif dice.chance(0.1):
             original, country, language = dice.word("originals")
         year = TODAY.year + 1 if is_upcoming else TODAY.year - int(98 * dice.random() ** 2.2)
-        title_type = "tvMovie" if dice.chance(0.03) and not is_well_known else "movie"
-        return Outline(title, english, original, year, title_type, country, language, is_upcoming)
+        return Outline(title, english, original, year, country, language, is_upcoming)
 
     def _ids_of(self, index: int) -> dict[Site, str]:
         """Return a film's ids; each site but IMDb lacks some films.
@@ -154,31 +140,19 @@ class Collection(Titles):
 
     def rating(self, index: int) -> tuple[float, int] | None:
         """Return what `Titles.rating` does."""
-        dice = self.dice("rating", index)
-        if self._outlines[index].is_upcoming or (index >= CHART_SIZE and dice.chance(0.03)):
+        if self._outlines[index].is_upcoming:
             return None
-        quality = (dice.random() + dice.random() + dice.random()) / 3
-        mean = min(
-            9.9, max(1.0, round(2.8 + 6.4 * quality + (0.9 if index < CHART_SIZE else 0), 1))
-        )
-        if index < _POPULAR_ENOUGH:
-            votes = _VOTES_TO_RANK + 2_600_000 / (1 + index) ** 0.75 * (0.7 + 0.3 * dice.random())
-        else:
-            votes = (
-                (_VOTES_TO_RANK - 1)
-                * (_POPULAR_ENOUGH / index) ** 1.2
-                * (0.2 + 0.8 * dice.random())
-            )
-        return mean, max(5, int(votes))
+        dice = self.dice("rating", index)
+        quality = dice.random() + dice.random() + dice.random()
+        mean = 2.8 + 2 * quality + (0.9 if index < CHART_SIZE else 0)
+        votes = 2_600_000 / (1 + index) ** 0.75 * (0.7 + 0.3 * dice.random())
+        return round(mean, 1), int(votes)
 
     def _weight(self, index: int) -> float:
         mean, votes = self.rating(index) or (0.0, 0)
-        is_charted = votes and self._outlines[index].title_type == "movie"
-        return (
-            (votes * mean + _VOTES_TO_RANK * _MEAN_VOTE) / (votes + _VOTES_TO_RANK)
-            if is_charted
-            else 0
-        )
+        if votes < _VOTES_TO_RANK:
+            return 0.0
+        return (votes * mean + _VOTES_TO_RANK * _MEAN_VOTE) / (votes + _VOTES_TO_RANK)
 
     def order(self, name: str, index: int) -> int:
         """Return what Metacritic's finder orders a film by."""
@@ -224,13 +198,8 @@ class Collection(Titles):
         dice = self.dice("imdb", index)
         rating = self.rating(index)
         pool = range(index // 50 * 60, index // 50 * 60 + 200)  # neighbours share their people
-        directors = dice.sample(pool, 1 + dice.chance(0.15))
-        writers = dice.sample(pool, 1 + dice.below(3))
-        if dice.chance(0.4):
-            writers = list(dict.fromkeys([directors[0], *writers]))
-        all_awards = Award(event=None, wins=dice.below(9), nominations=1 + dice.below(4))
-        release = dice.day_in(outline.year)
-        minutes = 58 + dice.below(110)
+        team = dice.sample(pool, 8 + dice.below(14))
+        wins = dice.below(9)
         related = self._similar("imdb", index)
         if _is_remake(index):
             first = self.ids["imdb"][index - _TO_REMAKE]
@@ -250,16 +219,16 @@ class Collection(Titles):
             is_upcoming=outline.is_upcoming,
             title=outline.title,
             original_title=outline.original,
-            title_type=outline.title_type,
+            title_type="movie",
             year=outline.year,
-            release_date=release[:7] if dice.chance(0.03) else release,
-            runtime_minutes=None if outline.is_upcoming or dice.chance(0.02) else minutes,
+            release_date=dice.day_in(outline.year),
+            runtime_minutes=None if outline.is_upcoming else 58 + dice.below(110),
             countries=[outline.country],
             languages=[outline.language],
             credits=[
-                *people("director", directors),
-                *people("writer", writers),
-                *people("cast", dice.sample(pool, 5 + dice.below(14)), lambda: character(dice)),
+                *people("director", team[: 1 + dice.chance(0.15)]),
+                *people("writer", team[dice.below(2) : 3]),
+                *people("cast", team[3:], lambda: character(dice)),
             ],
             amounts=[
                 Amount(kind=kind, value=(1_000 + dice.below(900_000)) * dollars, currency="USD")
@@ -267,9 +236,11 @@ class Collection(Titles):
                 if not outline.is_upcoming and dice.chance(0.7)
             ],
             # All of them together, and the most telling one.
-            awards=[]
-            if dice.chance(0.6)
-            else [all_awards, replace(all_awards, event="Golden Lantern", wins=0)],
+            awards=[
+                Award(event=event, wins=wins, nominations=3)
+                for event in (None, "Golden Lantern")
+                if wins > 4  # noqa: PLR2004 - most films have none
+            ],
             related=related,
             imdb_top250_rank=self.top_ranks.get(index),
             critic_review_count=(rating[1] // 450 or None) if rating else None,

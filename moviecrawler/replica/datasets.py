@@ -93,16 +93,6 @@ def _rows(movie: Movie, name: str) -> Iterator[tuple[object, ...]]:
     elif name == "title.akas" and movie.kind == "movie":
         yield movie.site_id, 1, original, None, None, "original", None, 1
         yield movie.site_id, 2, movie.title, "US", "en", "imdbDisplay", None, 0
-        yield (
-            movie.site_id,
-            3,
-            f"{movie.title} {movie.year}",
-            "XWW",
-            None,
-            "working\x02festival",
-            None,
-            0,
-        )
     elif name == "name.basics":
         yield from (
             (credit.person_id, credit.name, None, None, "actor", None) for credit in movie.credits

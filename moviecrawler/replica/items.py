@@ -47,7 +47,11 @@ def on_imdb(
     It has the title's own facts, and what films and series have alike.
     """
     place = dice.word("places")
-    has_poster = dice.chance(0.95)
+    poster = {
+        "poster_url": f"https://m.media-amazon.com/images/M/MV5B{imdb_id}._V1_.jpg",
+        "poster_width": 1000,
+        "poster_height": 1500,
+    }
     genres = dice.sample(WORDS["genres"], 1 + dice.below(3))
     keywords = [word.lower() for word in dice.sample(WORDS["nouns"], 2 + dice.below(3))]
     certificate = dice.word("certificates" if kind == "movie" else "tv_certificates")
@@ -57,17 +61,11 @@ def on_imdb(
         kind=kind,
         genres=genres,
         certificate=None if is_upcoming or dice.chance(0.1) else certificate,
-        plot=None
-        if dice.chance(0.02)
-        else f"{dice.word('heroes')} {dice.word('deeds')} {place} {dice.word('troubles')}",
-        poster_url=f"https://m.media-amazon.com/images/M/MV5B{imdb_id}._V1_.jpg"
-        if has_poster
-        else None,
-        poster_width=1000 if has_poster else None,
-        poster_height=1500 if has_poster else None,
-        keywords=[] if dice.chance(0.03) else [*keywords, f"set in {place}".lower()],
+        plot=f"{dice.word('heroes')} {dice.word('deeds')} {place} {dice.word('troubles')}",
+        keywords=[*keywords, f"set in {place}".lower()],
         interests=[f"{dice.word('adjectives')} {genres[0]}", *genres],
         popularity_rank=index + 1,
+        **(poster if dice.chance(0.95) else {}),
         **facts,
     )
 
@@ -98,13 +96,12 @@ def character(dice: Dice) -> str | None:
 
 
 def imdb_scores(rating: tuple[float, int] | None) -> list[Score]:
-    """Return IMDb's rating, whose votes are mostly next to the mean."""
+    """Return IMDb's rating."""
     if rating is None:
         return []
     mean, votes = rating
-    weights = [1 / (1 + (bar - mean) ** 2) for bar in range(1, 11)]
-    bars = [int(votes * weight / sum(weights)) for weight in weights]
-    bars[round(mean) - 1] += votes - sum(bars)
+    bars = [votes // 10] * 10
+    bars[round(mean) - 1] += votes % 10
     return [Score(kind="imdb", value=mean, count=votes, reviews=votes // 150, histogram=bars)]
 
 
@@ -136,7 +133,7 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
             if credit.role != "cast" or credit.position <= _MOST_CAST[site]
         ],
         offers=[
-            _offer(site, base, *offer) for offer in WORDS["offers"][dice.pick((0, 1, 2, 3, 5)) :]
+            _offer(site, base, offer) for offer in WORDS["offers"][dice.pick((0, 1, 2, 3, 5)) :]
         ],
         **facts,
     )
@@ -152,12 +149,8 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
             found.poster_width = 1280
             found.poster_height = 1920
         found.keywords = [keyword.replace(" ", "-") for keyword in base.keywords]
-        found.taglines = [f"{dice.word('heroes')} has one night left."] if dice.chance(0.6) else []
-        found.awards = (
-            [Award(event="Silver Reel", wins=dice.below(5), nominations=6)]
-            if dice.chance(0.4)
-            else []
-        )
+        found.taglines = [f"{dice.word('heroes')} has one night left."]
+        found.awards = [Award(event="Silver Reel", wins=dice.below(5), nominations=6)]
         return found
     found.languages = base.languages
     # "2012" stands for 2012 to 2012.
@@ -246,20 +239,10 @@ def _score(kind: ScoreKind, value: float, count: int) -> Score:
     return Score(kind=kind, value=float(value), **{name: facts[name] for name in form.facts})
 
 
-def _offer(
-    site: SlugSite, base: Movie, provider: str, kind: Any, quality: str, price: float
-) -> Offer:
-    slug = slugify(provider, "-")
-    found = Offer(
-        provider=slug, kind=kind, country="US", url=f"https://{slug}.example/title/{base.site_id}"
-    )
+def _offer(site: SlugSite, base: Movie, facts: dict[str, Any]) -> Offer:
+    """Return an offer; Rotten Tomatoes tells neither quality nor price."""
+    slug = slugify(facts["provider"], "-")
+    url = f"https://{slug}.example/title/{base.site_id}"
     if site == "rottentomatoes":
-        return found
-    priced = {"price": price, "currency": "USD"} if price else {}
-    return replace(
-        found,
-        provider=provider,
-        quality=quality,
-        source="JustWatch",
-        **priced,  # type: ignore[arg-type]
-    )
+        return Offer(provider=slug, kind=facts["kind"], country="US", url=url)
+    return Offer(**facts, country="US", url=url, source="JustWatch")

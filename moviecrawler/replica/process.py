@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import threading
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,8 +15,6 @@ from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from typing import Self
-
-_START_WITHIN = 60  # seconds
 
 
 class ReplicaError(MovieCrawlerError):
@@ -70,11 +67,7 @@ class ReplicaProcess:
                 start_new_session=True,
             )
             assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
-            too_late = threading.Timer(_START_WITHIN, self._process.kill)
-            too_late.daemon = True  # which an interrupt does not wait for
-            too_late.start()
             lines = [self._process.stdout.readline().split() for _ in SITES]
-            too_late.cancel()
             if not all(lines):
                 self.__exit__()
                 errors.seek(0)

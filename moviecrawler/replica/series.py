@@ -197,25 +197,24 @@ class Series(Titles):
         of_series = dict.fromkeys(
             ("end_year", "imdb_top250_tv_rank", "critic_review_count", "popularity_rank")
         )
-        found = replace(
+        return replace(
             series,
             **of_series,  # type: ignore[arg-type]
             **identity("imdb", imdb_id),
             imdb_id=imdb_id,
+            title=title,
+            kind="episode",
+            title_type="tvEpisode",
+            plot=f"{title} is opened.",
+            year=day.year,
+            release_date=day.isoformat(),
+            season=season or None,
+            episode=episode if season else None,
+            series_id=series.site_id,
+            series_title=series.title,
+            credits=credits_,
+            scores=imdb_scores(rating),
         )
-        found.title = title
-        found.kind = "episode"
-        found.title_type = "tvEpisode"
-        found.plot = f"{title} is opened."
-        found.year = day.year
-        found.release_date = day.isoformat()
-        found.season = season or None
-        found.episode = episode if season else None
-        found.series_id = series.site_id
-        found.series_title = series.title
-        found.credits = credits_
-        found.scores = imdb_scores(rating)
-        return found
 
     def _add_site(
         self, site: SlugSite, title: Title, index: int, seasons: dict[int, list[Movie]]
@@ -314,14 +313,14 @@ class Series(Titles):
             for name in ("title", "kind", "year", "release_date", "episode")
         }
         if season.site == "metacritic":
-            own |= identity(
-                "metacritic",
-                f"{season.site_id}/episode-{episode.episode}-{slugify(episode.title, '-')}",
-            )
-            own |= {name: getattr(season, name) for name in ("series_id", "series_title", "season")}
+            slug = f"episode-{episode.episode}-{slugify(episode.title, '-')}"
             count = 4 + dice.below(200)
             return Movie(
                 **own,
+                **identity("metacritic", f"{season.site_id}/{slug}"),
+                series_id=season.series_id,
+                series_title=season.series_title,
+                season=season.season,
                 scores=[Score(kind="metacritic_user", value=score / 10, count=count)]
                 if score
                 else [],

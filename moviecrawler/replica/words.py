@@ -72,10 +72,8 @@ def slugify(text: str, separator: str) -> str:
 
 
 def person_name(number: int) -> str:
-    """Return the name of a person; no two have the same."""
+    """Return the name of a person; of 27,000 in a row no two have the same."""
     first = WORDS["first_names"]
     last = WORDS["last_names"]
-    generation, place = divmod(number, len(first) * len(last))
     # The numbers of first and last names have no common divisor, so every pair comes once.
-    name = f"{first[place * 37 % len(first)]} {last[place * 50 % len(last)]}"
-    return f"{name} {'I' * (generation + 1)}" if generation else name
+    return f"{first[number * 37 % len(first)]} {last[number * 50 % len(last)]}"
