@@ -48,6 +48,7 @@ class Overview(Page):
             "counts": counts,
             "jobs": jobs,
             "nodes": nodes,
+            "spark": spark,
             "state_of": lambda node: state_of(node, late),
         }
 
@@ -74,17 +75,8 @@ class Card:
     """Titles read in each of the last hours."""
     state: SiteState | None = None
     runs: list[RunReport] = field(default_factory=list)
-    stopped: str | None = None
-    """Why it is not crawled now; None when it is."""
-    stopped_until: float | None = None
-    """Seconds since 1970."""
-    trying: bool = False
-    """Whether the circuit is half-open: the next request is its probe."""
-
-    @property
-    def line(self) -> str:
-        """The points of the line of titles an hour."""
-        return spark(self.hours or [])
+    is_probing: bool = False
+    """Whether the pause of a refusal is over: the next request is its probe."""
 
 
 def card_of(site: Site, counts: Counts | None, frontier: FrontierReport | None) -> Card:
@@ -96,10 +88,7 @@ def card_of(site: Site, counts: Counts | None, frontier: FrontierReport | None) 
     if frontier is not None:
         card.state = frontier.sites[site]
         card.runs = [run for run in frontier.runs if run.site == site]
-        if card.state.refusal is not None:
-            card.stopped = card.state.refusal
-            card.stopped_until = card.state.stopped_until
-            card.trying = (card.stopped_until or 0) <= frontier.now
+        card.is_probing = (card.state.stopped_until or 0) <= frontier.now
     return card
 
 
@@ -153,10 +142,11 @@ def concerns(
             yield Concern(what, "It takes jobs again as soon as that is mended.", "/#nodes")
     for card in cards:
         site = SITES[card.site].name
-        if card.stopped is not None and not card.trying:
+        state = card.state
+        if state is not None and state.refusal is not None and not card.is_probing:
             yield Concern(
-                f"{site} has refused us, and is not asked until {when(card.stopped_until)}: "
-                f"{card.stopped}",
+                f"{site} has refused us, and is not asked until {when(state.stopped_until)}: "
+                f"{state.refusal}",
                 "Leave it alone until then; it is tried again by itself. "
                 "If it happens daily, lower the site's budget.",
             )

@@ -81,7 +81,7 @@ def test_failed_job_is_a_concern_until_it_has_succeeded_or_a_day_has_passed() ->
 
 
 def test_many_things_are_told_one_by_one() -> None:
-    stopped = replace(QUIET, stopped="x", stopped_until=NOW)
+    stopped = replace(QUIET, state=SiteState(site="imdb", refusal="x", stopped_until=NOW))
     letters = replace(QUIET, runs=[replace(RUN, workers=1, dead_letters=2)])
     sick = msgspec.structs.replace(NODE, unfit={"folders": "the disk is full"})
     told = found(stopped, letters, troubles=["Redis is away"], nodes=[sick])
@@ -92,7 +92,7 @@ def test_many_things_are_told_one_by_one() -> None:
         "IMDb has refused us, and is not asked until 2026-05-28 20:26 UTC: x",
         "2 requests to IMDb became dead letters.",
     ]
-    assert found(replace(stopped, trying=True)) == []
+    assert found(replace(stopped, is_probing=True)) == []
 
 
 @pytest.mark.parametrize(
