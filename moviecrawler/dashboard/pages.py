@@ -238,10 +238,10 @@ class Page(Resource):
 
 
 class Static(File):
-    """`/static/`: the style sheet and the icon. Pages ask for each with its version."""
+    """`/static/`: the style sheet and the icon. Browsers ask whether theirs are of today."""
 
     def render_GET(self, request: Request) -> Any:
-        for name, value in {**SECURITY, "Cache-Control": "private, max-age=86400"}.items():
+        for name, value in {**SECURITY, "Cache-Control": "private, no-cache"}.items():
             request.setHeader(name, value)
         return super().render_GET(request)
 

@@ -5,7 +5,6 @@ All variables are escaped. A missing value is a dash.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -135,26 +134,14 @@ def _environment() -> Environment:
         score_names={kind: SCORES[kind].name for kind in SCOREBOARD_KINDS},
         score_columns={kind: SCORES[kind].columns for kind in SCOREBOARD_KINDS},
         finer_names={kind: form.name for kind, form in SCORES.items()},
-        version=_version(),
     )
     made.globals.update(counted=counted, safe_url=safe_url, is_failure=is_failure)
     return made
 
 
-def _version() -> str:
-    """Return a digest of the static files.
-
-    It is part of their URLs, so that browsers may cache them.
-    """
-    digest = hashlib.sha256()
-    for file in sorted(STATIC.iterdir(), key=lambda file: file.name):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-ENVIRONMENT = _environment()
+_ENVIRONMENT = _environment()
 
 
 def render(template: str, **variables: Any) -> str:
     """Return a page."""
-    return ENVIRONMENT.get_template(template).render(**variables)
+    return _ENVIRONMENT.get_template(template).render(**variables)
