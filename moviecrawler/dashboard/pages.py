@@ -106,13 +106,10 @@ class PageRequest:
     @property
     def page(self) -> int:
         """Which page of a list is asked for, from 1."""
-        text = self.value("page")
-        wanted = (
-            int(text)
-            if text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PAGES))
-            else 1
-        )
-        return min(max(wanted, 1), MOST_PAGES)
+        try:
+            return min(max(int(self.value("page")), 1), MOST_PAGES)
+        except ValueError:
+            return 1
 
     # mypy knows no type of a default
     def attempt(

@@ -5,6 +5,7 @@ The latter has its scores, their history, its credits and their sources.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.basics.clock import utc_now
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _ROWS = 50
 _SIMILAR = 8
+_BIGINT = re.compile("[0-9]{1,18}")
 _SHOWN = 8
 """Keywords and similar values that a cell shows; the database has all."""
 
@@ -91,11 +93,10 @@ class Titles(Page):
 
 
 def _title_id(request: PageRequest) -> int:
-    text, *more = request.path or ("",)
-    # A bigint's.
-    if more or not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004
+    path = "/".join(request.path)
+    if not _BIGINT.fullmatch(path):
         raise RefusedError("there is no such page", 404)
-    return int(text)
+    return int(path)
 
 
 _FACTS: dict[str, Callable[[Movie], Any]] = {
@@ -106,59 +107,52 @@ _FACTS: dict[str, Callable[[Movie], Any]] = {
     "Released": lambda r: r.release_date,
     "Runtime": lambda r: r.runtime_minutes and f"{r.runtime_minutes} min",
     "Certificate": lambda r: r.certificate,
-    "Genres": lambda r: _some(r.genres),
-    "Countries": lambda r: _some(r.countries),
-    "Languages": lambda r: _some(r.languages),
+    "Genres": lambda r: r.genres,
+    "Countries": lambda r: r.countries,
+    "Languages": lambda r: r.languages,
     "Series": lambda r: r.series_title,
-    "Season": lambda r: None if r.season is None else str(r.season),
-    "Episode": lambda r: None if r.episode is None else str(r.episode),
+    "Season": lambda r: r.season,
+    "Episode": lambda r: r.episode,
     "Seasons": lambda r: r.season_count,
     "Episodes": lambda r: r.episode_count,
     "Critics' reviews linked": lambda r: r.critic_review_count,
     "Plot": lambda r: r.plot,
-    "Taglines": lambda r: _some(r.taglines, " / "),
+    "Taglines": lambda r: r.taglines,
     "Critics' consensus": lambda r: r.consensus,
-    "Keywords": lambda r: _some(r.keywords),
-    "Interests": lambda r: _some(r.interests),
-    "Awards": lambda r: _some(
-        [
-            f"{award.event or 'all'}: {award.wins} won, {award.nominations} nominated"
-            for award in r.awards
-        ],
-        "; ",
-    ),
-    "Recommends": lambda r: _some(
-        [other.title for other in r.related if other.relation == "similar"]
-    ),
-    "Connections": lambda r: _some(
-        [
-            f"{other.connection or 'see'} {other.title}"
-            for other in r.related
-            if other.relation == "connection"
-        ],
-        "; ",
-    ),
-    "Money": lambda r: _some(
-        [
-            f"{amount.kind.replace('_', ' ')}: {number(amount.value)} {amount.currency}"
-            for amount in r.amounts
-        ],
-        "; ",
-    ),
-    "Other ids": lambda r: _some([f"{name} {value}" for name, value in r.external_ids.items()]),
+    "Keywords": lambda r: r.keywords,
+    "Interests": lambda r: r.interests,
+    "Awards": lambda r: [
+        f"{award.event or 'all'}: {award.wins} won, {award.nominations} nominated"
+        for award in r.awards
+    ],
+    "Recommends": lambda r: [other.title for other in r.related if other.relation == "similar"],
+    "Connections": lambda r: [
+        f"{other.connection or 'see'} {other.title}"
+        for other in r.related
+        if other.relation == "connection"
+    ],
+    "Money": lambda r: [
+        f"{amount.kind.replace('_', ' ')}: {number(amount.value)} {amount.currency}"
+        for amount in r.amounts
+    ],
+    "Other ids": lambda r: [f"{name} {value}" for name, value in r.external_ids.items()],
 }
 
 
-def _some(texts: Sequence[str] | None, between: str = ", ") -> str:
-    """Return the first of some texts, and how many more there are."""
-    texts = texts or ()
-    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-    return between.join(texts[:_SHOWN]) + more
+def _said(value: Any) -> str:
+    """Return a fact as text: of a list its first texts, and how many more there are.
+
+    An unknown one is empty; a season 0 is not.
+    """
+    if not isinstance(value, list):
+        return "" if value is None else str(value)
+    more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
+    return "; ".join(value[:_SHOWN]) + more
 
 
 def _facts(records: Sequence[Movie]) -> dict[str, list[str]]:
     """Return each fact that a site states, with the sites' words in the order of the records."""
-    facts = {name: [str(read(record) or "") for record in records] for name, read in _FACTS.items()}
+    facts = {name: [_said(read(record)) for record in records] for name, read in _FACTS.items()}
     return {name: said for name, said in facts.items() if any(said)}
 
 
