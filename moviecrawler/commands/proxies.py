@@ -89,27 +89,26 @@ def _rows(site_pools: SitePools, bans: dict[Site, dict[str, Ban]]) -> Iterator[d
 
     A proxy without such a site has one row, too.
     """
-    keys = set()
+    others = {site: dict(of_site) for site, of_site in bans.items()}
     for pool in site_pools.pools.values():
         used = [site for site, order in site_pools.orders.items() if pool in order]
         for proxy in pool.members.values():
-            keys.add(proxy.key)
-            own: dict[Site | None, Ban | None] = {
-                site: of_site.get(proxy.key or "") for site, of_site in bans.items()
+            own: dict[Site | None, Ban] = {
+                site: of_site.pop(str(proxy.key))
+                for site, of_site in others.items()
+                if proxy.key in of_site
             }
-            banned = [site for site, ban in own.items() if ban]
             address = (proxy.url or "").replace("://", "://***@" if proxy.authorization else "://")
             about = {"proxy": proxy.name, "kind": pool.kind, "address": address}
             # The quarantines of a session, which has no key, are in the memory of its crawl.
             is_known = proxy.key is not None
             unused = [] if pool.kind == "direct" else [None]
-            for site in dict.fromkeys([*used, *banned]) or unused:
+            for site in dict.fromkeys([*used, *own]) or unused:
                 yield about | _state(site, own.get(site), is_known=is_known)
-    for site, of_site in bans.items():
+    for site, of_site in others.items():
         for key, ban in of_site.items():
-            if key not in keys:
-                about = {"proxy": key, "kind": "of another node", "address": ""}
-                yield about | _state(site, ban, is_known=True)
+            about = {"proxy": key, "kind": "of another node", "address": ""}
+            yield about | _state(site, ban, is_known=True)
 
 
 def _state(site: Site | None, ban: Ban | None, *, is_known: bool) -> dict[str, Any]:
