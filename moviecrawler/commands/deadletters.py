@@ -54,12 +54,16 @@ class Command(BaseCommand, ScrapyCommand):
                     continue
                 is_any = True
                 missing.discard(letter.id)
+                # It may be gone: another operator can requeue or drop it meanwhile.
                 if opts.action == "requeue":
                     if letter.run not in prospects:
                         prospects[letter.run] = await _prospect(backend, letter.run)
-                    await _requeue(backend, letter, prospects[letter.run])
+                    if await backend.requeue(letter.run, letter.id):
+                        where = f"{_where(letter)} {prospects[letter.run]}"
+                        print(printable(f"{letter.id} of {where}"))
                 elif opts.action == "drop":
-                    await _drop(backend, letter)
+                    if await backend.drop_letter(letter.run, letter.id):
+                        print(printable(f"{letter.id} is dropped from {_where(letter)}"))
                 else:
                     _print(letter, opts)
         for letter_id in sorted(missing):
@@ -84,18 +88,6 @@ async def _prospect(backend: Backend, run: RunName) -> str:
             " which opens the run again for it"
         )
     return "waits for the next start of the crawl's command, which fetches it beside all else"
-
-
-async def _requeue(backend: Backend, letter: DeadLetter, prospect: str) -> None:
-
-    # It may be gone: another operator can requeue or drop it meanwhile.
-    if await backend.requeue(letter.run, letter.id):
-        print(printable(f"{letter.id} of {_where(letter)} {prospect}"))
-
-
-async def _drop(backend: Backend, letter: DeadLetter) -> None:
-    if await backend.drop_letter(letter.run, letter.id):
-        print(printable(f"{letter.id} is dropped from {_where(letter)}"))
 
 
 def _print(letter: DeadLetter, opts: argparse.Namespace) -> None:
