@@ -34,12 +34,13 @@ _TO_SIMILAR: Final = 61
 """How far films are from one another that recommend one another."""
 
 _AMOUNTS: Final[dict[AmountKind, int]] = {
-    "budget": 200,
-    "opening_weekend": 40,
-    "domestic": 120,
-    "worldwide": 250,
+    "budget": 200_000,
+    "opening_weekend": 50_000,
+    "domestic": 100_000,
+    "worldwide": 300_000,
 }
-"""Dollars that a film costs and earns for each of its 1,000 to 901,000 viewers."""
+"""Dollars of which a film costs and earns up to 900 times as many; Rotten Tomatoes abbreviates what
+it has earned at home, such as "$53.1M"."""
 
 
 class Outline(NamedTuple):
@@ -231,7 +232,7 @@ class Collection(Titles):
                 *people("cast", team[3:], lambda: character(dice)),
             ],
             amounts=[
-                Amount(kind=kind, value=(1_000 + dice.below(900_000)) * dollars, currency="USD")
+                Amount(kind=kind, value=(1 + dice.below(900)) * dollars, currency="USD")
                 for kind, dollars in _AMOUNTS.items()
                 if not outline.is_upcoming and dice.chance(0.7)
             ],

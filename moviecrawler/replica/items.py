@@ -31,7 +31,6 @@ _CERTIFIED = 0.75
 _FRESH = 0.6
 _ENOUGH_REVIEWS: Final = 20
 """Reviews from which on Rotten Tomatoes has a consensus and a score of top critics."""
-_MILLION: Final = 1_000_000
 
 
 def identity(site: Site, site_id: str) -> dict[str, Any]:
@@ -158,10 +157,7 @@ def on_site(site: SlugSite, base: Movie, site_id: str, dice: Dice, **facts: Any)
     found.poster_url = (
         f"https://resizing.flixster.com/206x305/v2/{base.site_id}.jpg" if base.poster_url else None
     )
-    for amount in base.amounts:
-        if amount.kind == "domestic":  # the site abbreviates sums: "$53.1M"
-            step = 100_000 if amount.value >= _MILLION else 100
-            found.amounts = [replace(amount, value=round(amount.value / step) * step)]
+    found.amounts = [amount for amount in base.amounts if amount.kind == "domestic"]
     return add_own(found, dice)
 
 

@@ -275,12 +275,7 @@ class Series(Titles):
                     if one.kind in SCOREBOARD_KINDS
                 ]
             title.listed[site].insert(len(title.listed[site]) if is_metacritic else 0, row)
-            last = episodes[-1]
-            own = [
-                self._on_other_site(page, index, one, is_last=one is last)
-                for one in episodes
-                if number
-            ]
+            own = [self._on_other_site(page, index, one) for one in episodes if number]
             title.parts[site] += [page, *own]
 
     def _scores(self, site: SlugSite, index: int, season: int | None = None) -> list[Score]:
@@ -296,18 +291,15 @@ class Series(Titles):
             site, critics, dice.near(mean) if is_scored and dice.chance(0.85) else None, dice, 90
         )
 
-    def _on_other_site(self, season: Movie, index: int, episode: Movie, *, is_last: bool) -> Movie:
+    def _on_other_site(self, season: Movie, index: int, episode: Movie) -> Movie:
         """Return what another site's page says of an episode.
 
         On Metacritic users rate them, and only that is known of its pages; on Rotten Tomatoes
-        critics write about the last episodes.
+        critics do.
         """
         dice = self.dice(season.site, episode.site_id)
-        score = None
-        if str(episode.release_date) <= self.today.isoformat() and (
-            is_last or season.site == "metacritic"
-        ):
-            score = dice.near(self.rating(index)[0]) if dice.chance(0.7) else None
+        is_shown = str(episode.release_date) <= self.today.isoformat()
+        score = dice.near(self.rating(index)[0]) if is_shown and dice.chance(0.7) else None
         own = {
             name: getattr(episode, name)
             for name in ("title", "kind", "year", "release_date", "episode")
