@@ -41,6 +41,7 @@ _HEADER = (
     "a minute",
     "time left",
     "today",
+    "run",
 )
 
 
@@ -76,7 +77,8 @@ class Command(BaseCommand, ScrapyCommand):
         if opts.json:
             print_json({"runs": [figures_of(report) for report in reports]})
         elif reports:
-            print("\n".join([*_table(reports), *_sentences(reports)]))
+            table = table_lines([_HEADER, *map(_cells, reports)], right=True)
+            print("\n".join([*table, *_sentences(reports)]))
         elif opts.run is not None:
             self.fail(f"there is no run {opts.run!r}")
         else:
@@ -118,14 +120,6 @@ def _describe_dropped(run: RunReport) -> str:
     return "; ".join([f"{run.site} ({run.run}) is dropped", *counts])
 
 
-def _table(reports: Sequence[RunReport]) -> Iterator[str]:
-    """Yield the lines of the table. The name of the run ends each, so that it is never cut."""
-    lines = table_lines([_HEADER, *map(_cells, reports)], right=True)
-    names = ["run", "───", *(printable(report.run) for report in reports)]
-    for line, name in zip(lines, names, strict=True):
-        yield f"{line}  {name}"
-
-
 def _cells(report: RunReport) -> tuple[str, ...]:
     account = report.account
     site = report.state_of_site
@@ -142,6 +136,7 @@ def _cells(report: RunReport) -> tuple[str, ...]:
         f"{60 * report.per_second:,.0f}",
         NONE if left is None else str(timedelta(seconds=round(left))),
         f"{site.used_today:,}" + ("" if per_day is None else f" of {per_day:,}"),
+        printable(report.run),
     )
 
 
