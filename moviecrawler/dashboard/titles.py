@@ -6,6 +6,7 @@ The latter has its scores, their history, its credits and their sources.
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.basics.clock import utc_now
@@ -81,7 +82,9 @@ class Titles(Page):
             "colour_of": colour_of,
             "chart": history_chart(found["history"], utc_now()),
             "facts": _facts(found["records"]),
-            "roles": _roles(found["credits"]),
+            "roles": [
+                (role, list(people)) for role, people in groupby(found["credits"], lambda c: c.role)
+            ],
             "similar": request.attempt(similar, database, title_id, _SIMILAR, otherwise=[]),
         }
 
@@ -154,17 +157,3 @@ def _facts(records: Sequence[Movie]) -> dict[str, list[str]]:
     """Return each fact that a site states, with the sites' words in the order of the records."""
     facts = {name: [_said(read(record)) for record in records] for name, read in _FACTS.items()}
     return {name: said for name, said in facts.items() if any(said)}
-
-
-def _roles(credits_: Sequence[Any]) -> list[tuple[str, str, list[Any]]]:
-    """Return role, site and people.
-
-    The people of a role are those of the first site that names any.
-    """
-    roles: dict[str, list[Any]] = {}
-    for row in credits_:
-        people = roles.setdefault(row.role, [])
-        if not people or row.site == people[0].site:
-            people.append(row)
-    order = ("director", "writer", "creator", "cast")
-    return [(role, roles[role][0].site, roles[role]) for role in order if role in roles]
