@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.sites import SCORE_SITES, SCORES, SITES
@@ -57,30 +58,25 @@ def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
 
     `changes` are rows with site, kind, since and value, in any order.
     """
-    out_of_100 = {
-        id(row): 100 * row.value / SCORES[row.kind].scale
-        for row in changes
-        if row.value is not None
-    }
-    if not out_of_100:
+    values = [_out_of_100(row) for row in changes if row.value is not None]
+    if not values:
         return None
-    lowest = _STEP * math.floor(min(out_of_100.values()) / _STEP)
-    highest = max(_STEP * math.ceil(max(out_of_100.values()) / _STEP), lowest + _STEP)
+    lowest = _STEP * math.floor(min(values) / _STEP)
+    highest = max(_STEP * math.ceil(max(values) / _STEP), lowest + _STEP)
     begins = min(row.since for row in changes)
     seconds = max((now - begins).total_seconds(), 1)
+    rows_of: defaultdict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for row in sorted(changes, key=lambda row: row.since):
+        rows_of[row.kind][row.site].append(row)
     curves = []
     for kind, form in SCORES.items():
-        for site in dict.fromkeys(row.site for row in changes if row.kind == kind):
-            rows = sorted(
-                (row for row in changes if (row.kind, row.site) == (kind, site)),
-                key=lambda row: row.since,
-            )
+        for site, rows in rows_of[kind].items():
             path = ""
             in_gap = True
             for row in rows:
                 x = WIDTH * (row.since - begins).total_seconds() / seconds
-                y = HEIGHT * (highest - out_of_100.get(id(row), lowest)) / (highest - lowest)
                 if row.value is not None:
+                    y = HEIGHT * (highest - _out_of_100(row)) / (highest - lowest)
                     path += f"M{x:.1f} {y:.1f}" if in_gap else f"H{x:.1f}V{y:.1f}"
                 elif not in_gap:
                     path += f"H{x:.1f}"
@@ -88,3 +84,7 @@ def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
             name = form.name if site == SCORE_SITES[kind] else f"{form.name} on {SITES[site].name}"
             curves.append(Curve(name, path if in_gap else f"{path}H{WIDTH}", rows[-1].value))
     return Chart(curves, lowest, highest, begins)
+
+
+def _out_of_100(row: Any) -> float:
+    return float(100 * row.value / SCORES[row.kind].scale)
