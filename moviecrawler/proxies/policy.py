@@ -34,11 +34,13 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]
         """
         return refusal_of(request, response) is not None
 
-    def exception_is_ban(self, request: Request, exception: Exception) -> bool:
+    def exception_is_ban(
+        self,
+        request: Request,  # noqa: ARG002 - the package's own signature
+        exception: Exception,
+    ) -> bool:
         """Return whether the proxy may be the reason why there is no answer."""
-        return bool(super().exception_is_ban(request, exception)) and isinstance(
-            exception, _NETWORK_ERRORS
-        )
+        return isinstance(exception, _NETWORK_ERRORS)
 
 
 def describe_failure(exception: Exception) -> str:
