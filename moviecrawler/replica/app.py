@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-import struct
 import sys
 import time
 from collections import Counter
@@ -148,11 +147,6 @@ class Replica:
                 return web.Response()
             case Fault.RESET:
                 if (transport := request.transport) is not None:
-                    # Lingering for no time makes the kernel send RST in place of FIN.
-                    no_time = struct.pack("ii", 1, 0)
-                    transport.get_extra_info("socket").setsockopt(
-                        socket.SOL_SOCKET, socket.SO_LINGER, no_time
-                    )
                     transport.abort()
                 return web.Response()
             case Fault.REDIRECT:
