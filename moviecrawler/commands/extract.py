@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import BaseCommand, option
+from moviecrawler.basics.errors import ConfigurationError, ExtractionError
+from moviecrawler.commands.base import BaseCommand, option, print_json
 
 if TYPE_CHECKING:
     import argparse
@@ -30,8 +31,6 @@ class Command(BaseCommand, ScrapyCommand):
 
     def execute(self, opts: argparse.Namespace) -> None:
         """Read every file; exit code 1 when one of them could not be read."""
-        from moviecrawler.basics.errors import ConfigurationError
-        from moviecrawler.commands.base import print_json
         from moviecrawler.sites.ids import site_of
 
         if opts.url is not None and (len(opts.files) > 1 or site_of(opts.url) is None):
@@ -74,7 +73,6 @@ def _entry_record(entry: Entry) -> dict[str, Any]:
 
 
 def _record(name: str, url: str | None) -> dict[str, Any]:
-    from moviecrawler.basics.errors import ExtractionError
     from moviecrawler.politeness.blocks import block_sign
     from moviecrawler.sites.pages import read_page
 
