@@ -29,12 +29,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_STOPS = (
-    "%s: %s, so the site has probably changed its pages, and the crawl stops. "
-    "Nothing that is stored is lost. See what scrapy extract reads of the pages in %s. "
-    "COVERAGE_STOP=0 goes on all the same (more in the runbook, scrapyd/README.md)"
-)
-
 
 class CoverageWatch:
     """Watches the title pages of the spider's site.
@@ -50,7 +44,6 @@ class CoverageWatch:
         self._folder = folder_of(crawler.settings)
         self._site: str = crawler.spidercls.site  # type: ignore[attr-defined]
         self._keeping: set[asyncio.Future[None]] = set()
-        self._is_stopping = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -103,10 +96,10 @@ class CoverageWatch:
         keeping.add_done_callback(self._keeping.discard)
 
     def _stop(self, why: str) -> None:
-        if not self._stops or self._is_stopping:
-            return
-        self._is_stopping = True
-        cause = f"{why}, so the site has probably changed its pages"
-        self.crawler.stats.set_value("crawl/cause", cause)
-        logger.error(_STOPS, self._site, why, self._folder, extra={"spider": self.crawler.spider})
-        end_crawl(self.crawler, "pages_changed")
+        if self._stops:
+            cause = (
+                f"{why}, so the site has probably changed its pages; nothing that is stored is "
+                f"lost; see what scrapy extract reads of the pages in {self._folder}; "
+                "COVERAGE_STOP=0 goes on all the same (more in the runbook, scrapyd/README.md)"
+            )
+            end_crawl(self.crawler, "pages_changed", cause)
