@@ -135,10 +135,9 @@ class Quarantines:
             key: ban for key, ban in self._unsent.items() if key not in sent or ban != sent[key]
         }
         known = decode_bans(fields)
-        self._unsent.update({key: None for key in fields if key not in known})  # damaged
-        self._unsent.update(
-            {key: None for key, ban in known.items() if now - ban.until > BAN_MEMORY_SECONDS}
-        )
+        for key in fields:
+            if key not in known or now - known[key].until > BAN_MEMORY_SECONDS:
+                self._unsent[key] = None  # damaged, or over for long
         for pool in self._pools:
             for proxy in pool.members.values():
                 if proxy.key is not None and proxy.key not in self._unsent:
