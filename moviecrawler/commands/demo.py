@@ -43,9 +43,6 @@ class Command(BaseCommand, ScrapyCommand):
             metavar="N",
             help="movies on the replica (default: 60)",
         ),
-        option(
-            "--seed", type=int, default=1, metavar="S", help="which movies those are (default: 1)"
-        ),
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
@@ -54,7 +51,7 @@ class Command(BaseCommand, ScrapyCommand):
 
         started = time.monotonic()
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # it does what Ctrl-C does
-        with ReplicaProcess(titles=opts.titles, seed=opts.seed) as replica:
+        with ReplicaProcess(titles=opts.titles) as replica:
             shutil.rmtree(_FOLDER, ignore_errors=True)
             _FOLDER.mkdir(parents=True)
             failed = _crawl_all(replica.settings)

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.commands.base import BaseCommand
-from moviecrawler.replica.options import add_arguments, parse_options
+from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.commands.base import BaseCommand, option
+from moviecrawler.replica.options import TODAY, Fault, Options
 
 if TYPE_CHECKING:
     import argparse
+
+_KINDS = ", ".join(Fault)
 
 
 class Command(BaseCommand, ScrapyCommand):
@@ -20,12 +23,46 @@ class Command(BaseCommand, ScrapyCommand):
     The first one that is printed is on port P, the others on those after it.
     """
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        add_arguments(parser)
+    options = (
+        option("--port", default="8000", metavar="P", help="IMDb's (default: 8000); 0 for any"),
+        option("--host", metavar="ADDRESS", help="listen there (default: this machine only)"),
+        option("--titles", metavar="N", help="movies to make up (default: 1000)"),
+        option("--series", metavar="N", help="series (default: one for 100 movies)"),
+        option("--today", metavar="DATE", help=f"show series as of that day (default: {TODAY})"),
+        option("--seed", metavar="S", help="which movies those are (default: 1)"),
+        option("--latency", metavar="MS", help="milliseconds before every answer (default: 0)"),
+        option("--rate-limit", metavar="N", help="requests a second and client; more get 429"),
+        option("--robots", metavar="MODE", help="robots.txt: open (default), or live as today"),
+        option(
+            "--fail",
+            action="append",
+            default=[],
+            metavar="KIND:SHARE",
+            help=f"spoil a share of the answers, such as 500:0.1; KIND is one of {_KINDS}; "
+            "can be repeated",
+        ),
+        option("--light", action="store_true", help="pages of a few kB, with the same data"),
+    )
 
     def execute(self, opts: argparse.Namespace) -> None:
         """Print the URLs, and serve until SIGINT or SIGTERM."""
         from moviecrawler.replica.app import serve
 
-        asyncio.run(serve(parse_options(opts)))
+        asyncio.run(serve(read_options(opts)))
+
+
+def read_options(opts: argparse.Namespace) -> Options:
+    """Return the options given on a command line.
+
+    Raises ConfigurationError for the first that can't be right.
+    """
+    faults: dict[Fault, float] = {}
+    for text in opts.fail:
+        kind, _, share = text.rpartition(":")
+        try:
+            faults[Fault(kind)] = faults.get(Fault(kind), 0) + float(share)
+        except ValueError:
+            raise ConfigurationError(
+                f"--fail is {text!r}; use KIND:SHARE, such as 500:0.1, with a KIND of {_KINDS}"
+            ) from None
+    return Options.read({**vars(opts), "faults": faults})

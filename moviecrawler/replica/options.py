@@ -16,7 +16,6 @@ from moviecrawler import options
 from moviecrawler.basics.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping
     from typing import Self
 
@@ -46,7 +45,7 @@ class Fault(StrEnum):
 
 
 class Options(options.Options, frozen=True, kw_only=True):
-    """How a replica behaves; `_HELP` says what those are that its command takes."""
+    """How a replica behaves."""
 
     CHANGEABLE: ClassVar[tuple[str, ...]] = ("latency", "rate_limit", "robots", "faults", "today")
     """What can be changed while a replica runs."""
@@ -80,50 +79,3 @@ class Options(options.Options, frozen=True, kw_only=True):
                 can = ", ".join(self.CHANGEABLE)
                 raise ConfigurationError(f"{name!r} can't be changed; {can} can")
         return self.read({**msgspec.to_builtins(self), **given})
-
-
-_HELP = {
-    "port": ("P", "IMDb's; the others follow; 0 for any (default: 8000)"),
-    "host": ("ADDRESS", "listen there (default: 127.0.0.1, this machine only)"),
-    "titles": ("N", "movies to make up (default: 1000)"),
-    "series": ("N", "series to make up (default: one for 100 movies)"),
-    "today": ("DATE", f"show series as of that day (default: {TODAY})"),
-    "seed": ("S", "which movies those are (default: 1)"),
-    "latency": ("MS", "milliseconds before every answer (default: 0)"),
-    "rate_limit": ("N", "requests a second and client; more get 429"),
-    "robots": ("MODE", "robots.txt: open (default), or live as today"),
-}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the replica's options to a parser."""
-    group = parser.add_argument_group("replica")
-    for name, (metavar, words) in _HELP.items():
-        default = "8000" if name == "port" else None
-        group.add_argument(
-            f"--{name.replace('_', '-')}", metavar=metavar, help=words, default=default
-        )
-    kinds = ", ".join(Fault)
-    words = (
-        f"spoil a share of the answers, such as 500:0.1; KIND is one of {kinds}; can be repeated"
-    )
-    group.add_argument("--fail", action="append", default=[], metavar="KIND:SHARE", help=words)
-    group.add_argument("--light", action="store_true", help="pages of a few kB, with the same data")
-
-
-def parse_options(given: argparse.Namespace) -> Options:
-    """Return the options given on a command line.
-
-    Raises ConfigurationError for the first that can't be right.
-    """
-    faults: dict[Fault, float] = {}
-    for text in given.fail:
-        kind, _, share = text.rpartition(":")
-        try:
-            faults[Fault(kind)] = faults.get(Fault(kind), 0) + float(share)
-        except ValueError:
-            form = f"use KIND:SHARE, such as 500:0.1, with a KIND of {', '.join(Fault)}"
-            raise ConfigurationError(f"--fail is {text!r}; {form}") from None
-    return Options.read(
-        {**{name: getattr(given, name) for name in _HELP}, "light": given.light, "faults": faults}
-    )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.basics.errors import ConfigurationError
-from moviecrawler.replica.options import add_arguments, parse_options
+from moviecrawler.commands.replica import Command, read_options
 from moviecrawler.replica.process import ReplicaError, ReplicaProcess
 from moviecrawler.sites import SITES
 from tests.replica.client import ask
@@ -77,9 +77,10 @@ def test_ctrl_c_ends_the_demo_without_a_traceback(tmp_path: Path) -> None:
 )
 def test_a_wrong_option_is_one_sentence(options: list[str], sentence: str) -> None:
     parser = argparse.ArgumentParser()
-    add_arguments(parser)
+    for names, parameters in Command.options:
+        parser.add_argument(*names, **parameters)
     with pytest.raises(ConfigurationError) as refused:
-        parse_options(parser.parse_args(options))
+        read_options(parser.parse_args(options))
     assert str(refused.value).startswith(sentence)
 
 
