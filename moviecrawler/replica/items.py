@@ -46,7 +46,7 @@ def on_imdb(
     It has the title's own facts, and what films and series have alike.
     """
     place = dice.word("places")
-    poster = {
+    poster: dict[str, Any] = {
         "poster_url": f"https://m.media-amazon.com/images/M/MV5B{imdb_id}._V1_.jpg",
         "poster_width": 1000,
         "poster_height": 1500,
