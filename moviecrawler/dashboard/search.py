@@ -65,8 +65,10 @@ def search(database: ShortTransactions, text: str, first: int, limit: int) -> li
     """Return `limit` titles after the first `first`.
 
     Exact titles come before others with the words, popular ones before others. An IMDb id finds its
-    title. A row has the scores by kind. Raises AwayError.
+    title; no text finds them all. A row has the scores by kind. Raises AwayError.
     """
+    if not text:
+        return _rows(database, _WITH_SCORES.format(_POPULAR), first=first, limit=limit)
     if named := _IMDB_ID.search(text):
         imdb_id = imdb_id_of(named[0]) or named[0]
         return _rows(database, _WITH_SCORES.format(_BY_ID), id=imdb_id)
@@ -75,14 +77,6 @@ def search(database: ShortTransactions, text: str, first: int, limit: int) -> li
         return []
     limits = {"most": MAX_RANKED, "popular": _POPULAR_SEARCHED, "first": first, "limit": limit}
     return _rows(database, _WITH_SCORES.format(_SEARCH), query=query, text=text, **limits)
-
-
-def popular(database: ShortTransactions, first: int, limit: int) -> list[Any]:
-    """Return the `limit` most popular titles after the first `first`, as `search` does.
-
-    Raises AwayError.
-    """
-    return _rows(database, _WITH_SCORES.format(_POPULAR), first=first, limit=limit)
 
 
 def _rows(database: ShortTransactions, statement: str, /, **arguments: Any) -> list[Any]:

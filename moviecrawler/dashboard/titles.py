@@ -17,7 +17,6 @@ from moviecrawler.dashboard.rendering import number
 from moviecrawler.dashboard.search import (
     SeriesGrid,
     colour_of,
-    popular,
     read_series,
     read_title,
     search,
@@ -49,13 +48,9 @@ class Titles(Page):
     def _list(self, request: PageRequest) -> dict[str, Any]:
         text = request.value("q")[:200]
         first = (request.page - 1) * _ROWS
-
-        def find() -> list[Any]:
-            if text:
-                return search(self.sources.database, text, first, _ROWS + 1)
-            return popular(self.sources.database, first, _ROWS + 1)
-
-        found = request.attempt(find, otherwise=[])
+        found: list[Any] = request.attempt(
+            lambda: search(self.sources.database, text, first, _ROWS + 1), otherwise=[]
+        )
         ids = [row.title_id for row in found]
         return {
             "q": text,
