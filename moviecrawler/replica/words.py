@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-import unicodedata
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from anyascii import anyascii
 
 from moviecrawler.basics.files import read_package_file
 
@@ -63,12 +64,8 @@ def slugify(text: str, separator: str) -> str:
 
     It is in ASCII and lower case, punctuation is dropped, and words are joined.
     """
-    plain = (
-        unicodedata.normalize("NFKD", text.replace("ø", "o").replace("Ø", "O"))
-        .encode("ascii", "ignore")
-        .decode()
-    )
-    return separator.join(re.sub(r"[^a-z0-9\s-]", "", plain.lower()).replace("-", " ").split())
+    plain = anyascii(text).lower().replace("'", "")
+    return separator.join(re.findall("[a-z0-9]+", plain))
 
 
 def person_name(number: int) -> str:
