@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -60,13 +59,6 @@ def test_command_that_is_interrupted_says_so_in_one_sentence(tmp_path: Path) -> 
             process.send_signal(signal.SIGINT)
             assert process.wait(LONGEST) == 130
     assert (tmp_path / "log").read_text() == "scrapy match: interrupted\n"
-
-
-def test_version_says_scrapys_and_ours(tmp_path: Path) -> None:
-    finished = scrapy("version", data=tmp_path)
-    assert (
-        finished.output == f"Scrapy {version('scrapy')}\nmoviecrawler {version('moviecrawler')}\n"
-    )
 
 
 def test_scoreboard_says_where_the_demo_s_movies_are(tmp_path: Path) -> None:
