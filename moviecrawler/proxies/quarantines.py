@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from moviecrawler.basics.errors import FrontierError
+from moviecrawler.basics.outages import Outages
 from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, Ban
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Quarantines:
             await self._task
 
     async def _run(self) -> None:
-        is_away = False
+        outages = Outages()
         is_last = False
         while not is_last:
             with suppress(TimeoutError):
@@ -109,14 +110,13 @@ class Quarantines:
             is_last = self._closing.is_set()
             try:
                 await self._exchange()
-                is_away = False
+                outages.mark_up()
             except FrontierError as error:
-                if not is_away:
+                if outages.mark_down():
                     logger.warning(
                         "Quarantines of proxies can't be shared: %s; this process goes on alone",
                         error,
                     )
-                is_away = True
 
     async def _exchange(self) -> None:
         """End quarantines whose time is over, send changes, and read those of all workers.
