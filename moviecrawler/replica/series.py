@@ -274,9 +274,11 @@ class Series(Titles):
                     for one in scores
                     if one.kind in SCOREBOARD_KINDS
                 ]
-            title.listed[site].insert(len(title.listed[site]) if is_metacritic else 0, row)
+            title.listed[site].append(row)
             own = [self._on_other_site(page, index, one) for one in episodes if number]
             title.parts[site] += [page, *own]
+        if not is_metacritic:
+            title.listed[site].reverse()  # the latest season comes first
 
     def _scores(self, site: SlugSite, index: int, season: int | None = None) -> list[Score]:
         """Return the scores of a series, or of a season.
