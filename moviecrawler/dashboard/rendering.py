@@ -6,7 +6,6 @@ All variables are escaped. A missing value is a dash.
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,6 +17,8 @@ from moviecrawler.basics.clock import utc_text
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from moviecrawler.cluster.jobs import Outcome
     from moviecrawler.sites import ScoreKind
 
@@ -90,12 +91,6 @@ def when(at: float | datetime | None) -> str:
     return NONE if at is None else utc_text(at)
 
 
-def iso(at: float | datetime) -> str:
-    """Return a time in ISO 8601, in UTC."""
-    time = at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)
-    return time.isoformat(timespec="seconds")
-
-
 def counted(count: int, one: str, many: str | None = None) -> str:
     """Return a number of things.
 
@@ -127,7 +122,7 @@ def _environment() -> Environment:
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined
     )
     made.filters |= {
-        write.__name__: write for write in (number, plain, score, share, duration, size, when, iso)
+        write.__name__: write for write in (number, plain, score, share, duration, size, when)
     }
     made.globals.update(
         sites={site: profile.name for site, profile in SITES.items()},
