@@ -194,7 +194,7 @@ def _title(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | 
     movie.credits = [*found.get(CREW, ()), *found.get(PRINCIPALS, ())]
     if EPISODE in found:
         _, movie.series_id, movie.season, movie.episode, movie.series_title = found[EPISODE]
-    unknown = set(unknown_in_datasets(movie.kind, frozenset(found)))
+    unknown = {*movie.unknown_fields, *unknown_in_datasets(movie.kind, frozenset(found))}
     if movie.kind == "episode" and movie.series_title is None:
         unknown.add("series_title")
     movie.unknown_fields = sorted(unknown)
@@ -216,7 +216,8 @@ def _missing(tables: Tables, site_id: str) -> MissingTitle:
 def movie_of(row: str) -> Movie:
     """Return the title in a row, in JSON, of `title.basics`, without a score.
 
-    Raises ValueError for what can't be right, and UntitledError.
+    A number that is out of its bounds is unknown, such as the year of a film announced for 2115.
+    Raises ValueError for what can't be right otherwise, and UntitledError.
     """
     try:
         columns = _basics.decode(row)
@@ -227,7 +228,7 @@ def movie_of(row: str) -> Movie:
         raise UntitledError(f"IMDb's {BASICS} has no title of it")
     if year is not None and end_year is not None and end_year < year:
         end_year = None
-    return Movie(
+    movie = Movie(
         site=ID_SITE,
         site_id=site_id,
         imdb_id=site_id,
@@ -236,13 +237,20 @@ def movie_of(row: str) -> Movie:
         original_title=original if original != title else None,
         kind=TITLE_KINDS.get(title_type, "other"),
         title_type=title_type,
-        year=None if year is None else check_year(year),
-        end_year=None if end_year is None else check_year(end_year),
-        # Files up to 2021 write 0 for an unknown one.
-        runtime_minutes=check_runtime(minutes) if minutes else None,
         genres=list(dict.fromkeys(filter(None, (genres or "").split(",")))),
         source="dataset",
     )
+    for name, check, value in (
+        ("year", check_year, year),
+        ("end_year", check_year, end_year),
+        # Files up to 2021 write 0 for an unknown one.
+        ("runtime_minutes", check_runtime, minutes or None),
+    ):
+        try:
+            setattr(movie, name, None if value is None else check(value))
+        except ValueError:
+            movie.unknown_fields.append(name)
+    return movie
 
 
 class _Person(NamedTuple):

@@ -43,7 +43,7 @@ _NO_POSTER: Final = re.compile(
 
 
 def objects(body: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the page's JSON-LD objects in order.
+    """Yield the page's JSON-LD objects in order, each with the first of its types, or none.
 
     Skips a script that is no JSON: some templates leave quotes unescaped.
     """
@@ -52,7 +52,7 @@ def objects(body: bytes) -> Iterator[dict[str, Any]]:
             for item in dig.listed(decode_json(raw)):
                 for part in dig.listed(item, "@graph") or [item]:
                     if isinstance(part, dict):
-                        yield {**part, "@type": first_of(part.get("@type"))}
+                        yield {**part, "@type": dig.text(first_of(part.get("@type")))}
 
 
 def title_of(body: bytes) -> dict[str, Any]:

@@ -234,7 +234,7 @@ def test_a_rating_is_not_absent_where_an_id_of_the_ratings_can_not_be_read(tmp_p
 UNTITLED = r"movie|\N|\N|1999|\N|118|Drama"
 BAD_ROWS = [
     "movie",
-    r"movie|Kettle|\N|15|\N|118|Drama",
+    r"movie|Kettle|\N|1999|\N|long|Drama",
     r"movie|Kettle|\N|19x9|\N|118|Drama",
     r"movie|Kettle|\N|1999|\N|118|Drama|more",
     r"\N|Kettle|\N|1999|\N|118|Drama",
@@ -247,6 +247,25 @@ def missing_of(tables: Tables) -> dict[str, MissingTitle]:
     titles = list(read_titles(tables))
     assert len({title.site_id for title in titles}) == len(titles)
     return {title.site_id: title for title in titles if isinstance(title, MissingTitle)}
+
+
+@pytest.mark.parametrize(
+    ("row", "unknown"),
+    [
+        (r"movie|Kettle|\N|2115|\N|118|Drama", "year"),
+        (r"tvSeries|Kettle|\N|1999|2115|118|Drama", "end_year"),
+        (r"movie|Kettle|\N|1999|\N|99999999|Drama", "runtime_minutes"),
+    ],
+)
+def test_a_number_out_of_its_bounds_is_unknown(tmp_path: Path, row: str, unknown: str) -> None:
+    files = files_of(tmp_path, basics=rows_of([row]))
+    with closing(Tables(files, tmp_path)) as tables:
+        tables.want([IDS[0]])
+        (movie,) = read_titles(tables)
+    assert isinstance(movie, Movie)
+    assert getattr(movie, unknown) is None
+    assert unknown in movie.unknown_fields
+    assert movie.genres == ["Drama"]
 
 
 def test_each_wanted_title_without_a_record_says_why(tmp_path: Path) -> None:
