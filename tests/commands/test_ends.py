@@ -439,7 +439,8 @@ ENDS: dict[str, Ending] = {
     "broken connections": Ending(
         play=meeting(ids(1), faults={"reset": 1}, RETRY_TIMES="0"),
         code=1,
-        titles="1 titles asked for: 1 failed (1 DownloadFailedError: Connection was closed cleanly)",
+        titles="1 titles asked for: 1 failed"
+        " (1 DownloadFailedError: Connection was closed cleanly)",
         next="1 failed, and the same command requests them anew",
     ),
     "no answer in time": Ending(
