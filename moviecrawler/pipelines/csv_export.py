@@ -72,7 +72,8 @@ def _replace_files(
         # The stack closes them in reverse order: `movies.csv` is replaced before the files that
         # refer to it.
         for name in FILES:
-            rows = connection.execute(f"SELECT * FROM {_VIEW}{name.removesuffix('.csv')}")  # noqa: S608 - ours
+            view = _VIEW + name.removesuffix(".csv")
+            rows = connection.execute(f"SELECT * FROM {view}")  # noqa: S608 - its name is ours
             file = csv.writer(stack.enter_context(replacing(folder / name)))
             file.writerow(column for column, *_ in rows.description)
             while part := rows.fetchmany(_BATCH_ROWS):
