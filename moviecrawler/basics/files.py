@@ -1,8 +1,9 @@
-"""Reading whole files: those of the package, and those that a user names."""
+"""Reading whole files, of the package and of users; running those of SQL in SQLite."""
 
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 from importlib.resources import files
 
@@ -10,6 +11,17 @@ from importlib.resources import files
 def read_package_file(package: str, name: str) -> str:
     """Return the text of a file, such as SQL or Lua, in a package's folder."""
     return files(package).joinpath(name).read_text("utf-8")
+
+
+def run_script(connection: sqlite3.Connection, script: str) -> None:
+    """Run statements inside a transaction, which SQLite's own method would commit."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+    connection.execute(statement)
 
 
 def read_file(path: str, most: int) -> bytes:

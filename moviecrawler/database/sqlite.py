@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
+from moviecrawler.basics.files import run_script
 from moviecrawler.database.schema import (
     REMIND_SECONDS,
     VERSION,
@@ -87,13 +88,7 @@ class SqliteTables:
         self._connection.execute(f"PRAGMA user_version = {version}")
 
     def run(self, script: str) -> None:
-        statement = ""
-        for line in script.splitlines(keepends=True):
-            statement += line
-            if sqlite3.complete_statement(statement):
-                self._connection.execute(statement)
-                statement = ""
-        self._connection.execute(statement)
+        run_script(self._connection, script)
 
     def drop_views(self) -> None:
         for (name,) in self.select("SELECT name FROM sqlite_master WHERE type = 'view'"):

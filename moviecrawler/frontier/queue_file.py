@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from filelock import FileLock, Timeout
 
 from moviecrawler.basics.errors import ConfigurationError, FrontierError, FrontierFullError
-from moviecrawler.basics.files import read_package_file
+from moviecrawler.basics.files import read_package_file, run_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,8 +22,15 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_LAYOUT = 1
+_LAYOUT = 2
 """The version of `queue.sql`, stored as `PRAGMA user_version`."""
+_OF_EVERY_LAYOUT = {"runs", "requests", "letters"}
+_EARLIER = "earlier_"
+"""What the names of an earlier version's tables begin with while they are taken over."""
+_COUNTED_ANEW = {"runs": {"queued", "leased"}}
+"""Columns that triggers fill when the rows of other tables are copied."""
+_NUMBERED_ANEW = {"limited_titles": "row_number() OVER (PARTITION BY run)"}
+"""The column `number` of tables that had none."""
 _BUSY_SECONDS = 10.0
 """Seconds to wait for the step of another process."""
 _CACHE_KIB = 16_000
@@ -154,18 +161,24 @@ class QueueFile:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Make the tables, unless they are there."""
         ((version,),) = connection.execute("PRAGMA user_version")
-        ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         if version > _LAYOUT:
             raise ConfigurationError(
                 f"{self.path} was made by a newer version of moviecrawler (its layout is {version},"
                 f" and this version knows {_LAYOUT}); install that version again, or move the file"
                 " away to begin a new queue"
             )
-        if version < _LAYOUT and tables:
+        if version < _LAYOUT and tables and not (version and tables >= _OF_EVERY_LAYOUT):
             raise ConfigurationError(
                 f"{self.path} was made by another program; move it away, or set another DATA_DIR"
             )
-        if version < _LAYOUT:
+        if version < _LAYOUT and tables:
+            with _transaction(connection, "IMMEDIATE"):
+                _take_over(connection)
+            self.remarks.append(
+                f"{self.path.name} was made by an earlier version: all was taken over"
+            )
+        elif version < _LAYOUT:
             # Nothing is lost with a new file: it need not be on the disk when this returns.
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute("PRAGMA journal_mode = WAL")
@@ -220,6 +233,37 @@ def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
         raise
+
+
+def _take_over(connection: sqlite3.Connection) -> None:
+    """Make the tables of an earlier version those of this one, with all rows."""
+    schema = connection.execute("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL")
+    earlier = []
+    for kind, name in schema.fetchall():
+        if kind == "table":
+            earlier.append(name)
+            connection.execute(f"ALTER TABLE {name} RENAME TO {_EARLIER}{name}")
+        else:  # an index or a trigger
+            connection.execute(f"DROP {kind} {name}")
+    run_script(connection, read_package_file(__package__, "queue.sql"))
+    tables = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid"
+    for (name,) in connection.execute(tables).fetchall():
+        if name in earlier:
+            known = _columns(connection, f"{_EARLIER}{name}")
+            values = {column: column for column in _columns(connection, name) & known}
+            for column in _COUNTED_ANEW.get(name, ()):
+                del values[column]
+            if name in _NUMBERED_ANEW:
+                values.setdefault("number", _NUMBERED_ANEW[name])
+            rows = f"SELECT {', '.join(values.values())} FROM {_EARLIER}{name}"  # noqa: S608 - ours
+            connection.execute(f"INSERT INTO {name} ({', '.join(values)}) {rows}")
+    for name in earlier:
+        connection.execute(f"DROP TABLE {_EARLIER}{name}")
+    connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> set[str]:
+    return {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
 
 
 def _identity(path: Path) -> Identity | None:

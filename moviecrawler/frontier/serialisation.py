@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 from scrapy.utils.request import fingerprint
 
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.credentials import has_userinfo
 from moviecrawler.basics.errors import MovieCrawlerError
 from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
@@ -199,8 +200,11 @@ def _request_of(envelope: Envelope, spider: Any) -> Request:
         request = spider.file_request(msgspec.convert(envelope.cb_kwargs, _FileArguments).key)
     else:
         msgspec.convert(envelope.cb_kwargs, _ListArguments)
+        known = envelope.cb_kwargs
+        if envelope.callback == "parse_list":  # an earlier version told no time of a pass
+            known = {"pass_at": utc_now().isoformat(), **known}
         callback = getattr(spider, envelope.callback)
-        request = spider.list_page(envelope.url, callback, envelope.expects, **envelope.cb_kwargs)
+        request = spider.list_page(envelope.url, callback, envelope.expects, **known)
     return request
 
 

@@ -1,3 +1,4 @@
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -72,6 +73,15 @@ def test_request_that_an_earlier_version_queued_is_read(spider: ImdbSpider) -> N
     encoded = msgspec.json.decode(encode(spider.title_request("tt0000001")))
     request = decode(msgspec.json.encode([*encoded, 3]), spider)
     assert request.url == spider.title_request("tt0000001").url
+
+
+def test_list_that_an_earlier_version_queued_belongs_to_a_pass_of_now(spider: ImdbSpider) -> None:
+    url = "https://www.imdb.com/chart/top/"
+    request = decode(
+        envelope(callback="parse_list", url=url, cb_kwargs={"name": "top"}, expects="page"), spider
+    )
+    pass_at = datetime.fromisoformat(request.cb_kwargs["pass_at"])
+    assert abs(datetime.now(UTC) - pass_at) < timedelta(minutes=1)
 
 
 @pytest.mark.promise("What is queued is checked JSON without secrets, and never code.")

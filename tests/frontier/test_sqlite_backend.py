@@ -395,6 +395,57 @@ async def test_a_file_of_a_newer_version_is_refused_and_left_alone(
     assert files(tmp_path) == [LOCKS, FILE]
 
 
+_AS_BEFORE = """
+DROP TRIGGER request_died;
+DROP TRIGGER pass_begun;
+DROP TRIGGER run_expired;
+DROP TABLE clock;
+DROP INDEX last_title;
+ALTER TABLE limited_titles DROP COLUMN number;
+ALTER TABLE runs DROP COLUMN expired_open;
+ALTER TABLE runs DROP COLUMN is_restored;
+ALTER TABLE sites ADD COLUMN asked_at REAL NOT NULL DEFAULT 0;
+CREATE TABLE expired (run INTEGER PRIMARY KEY, open INTEGER NOT NULL) STRICT;
+PRAGMA user_version = 1
+"""
+
+
+@pytest.mark.promise("What an earlier version has left in the queue is taken over.")
+async def test_a_file_of_an_earlier_version_is_taken_over(
+    backend: SqliteBackend, outside: OutsideOfSqlite, tmp_path: Path
+) -> None:
+    await begin(backend, ONE, "a", "b", "c")
+    await backend.take(ONE, 1)
+    outside.execute("INSERT INTO limited_titles SELECT run, id, 7 FROM requests")
+    outside.execute("INSERT INTO sites VALUES ('imdb', 1, 77, 0, 'blocked', 9e9, 2, NULL)")
+    letter = "SELECT 9, run, 'd', site, name, 'lost', 9e9, NULL, 1, 0, 1, x'7B7D' FROM runs"
+    outside.execute(f"INSERT INTO letters {letter}")
+    tables = ("runs", "requests", "seen", "letters", "sites")
+    rows = "SELECT * FROM {}"
+    before = {table: outside.execute(rows.format(table)) for table in tables}
+    await backend.close()
+    for statement in _AS_BEFORE.split(";"):
+        outside.execute(statement)
+    await report_of(backend)
+    assert {table: outside.execute(rows.format(table)) for table in tables} == before
+    opened = await backend.open(ONE, None, 0)
+    assert opened.remarks == [f"{FILE} was made by an earlier version: all was taken over"]
+    numbers = outside.execute("SELECT number FROM limited_titles ORDER BY number")
+    assert numbers == [(number + 1,) for number in range(len(numbers))]
+    assert (await backend.take(ONE)).remarks == []
+    assert files(tmp_path) == [LOCKS, FILE]
+
+
+async def test_a_file_of_another_program_with_a_number_is_refused(
+    backend: SqliteBackend, outside: OutsideOfSqlite
+) -> None:
+    outside.execute("CREATE TABLE theirs (column)")
+    outside.execute("PRAGMA user_version = 1")
+    with pytest.raises(ConfigurationError, match="was made by another program; move it away"):
+        await open_now(backend, ONE)
+    assert outside.execute("SELECT name FROM sqlite_master") == [("theirs",)]
+
+
 async def test_a_file_of_another_program_is_refused_and_left_alone(
     backend: SqliteBackend, outside: OutsideOfSqlite
 ) -> None:
