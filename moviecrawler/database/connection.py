@@ -149,6 +149,11 @@ def refusals_translated() -> Iterator[None]:
         with errors_translated():
             yield
     except TransientStoreError as error:
+        if isinstance(error.__cause__, psycopg2.errors.DependentObjectsStillExist):
+            raise ConfigurationError(
+                "the views of this version can't be made while others are made of those before:"
+                f" {error.__cause__.diag.message_detail}; drop these, and create them again later"
+            ) from error
         if isinstance(
             error.__cause__, psycopg2.ProgrammingError | psycopg2.errors.ReadOnlySqlTransaction
         ):

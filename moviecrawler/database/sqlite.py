@@ -20,6 +20,7 @@ from moviecrawler.database.schema import (
     said_while,
     update_schema,
 )
+from moviecrawler.database.views import VIEWS, csv_views
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -91,8 +92,8 @@ class SqliteTables:
         run_script(self._connection, script)
 
     def drop_views(self) -> None:
-        for (name,) in self.select("SELECT name FROM sqlite_master WHERE type = 'view'"):
-            self._connection.execute(f"DROP VIEW {name}")
+        for name in (*csv_views(()), *reversed(VIEWS)):
+            self._connection.execute(f"DROP VIEW IF EXISTS {name}")
 
 
 def _marks(table: Table) -> str:
@@ -161,8 +162,11 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             with said_while(f"The schema of {path} has been changing"):
                 if 0 < tables.version() < VERSION:
                     _copy(connection, path, tables.version())
+                # A view that a user has made need not fit the tables while they change.
+                connection.execute("PRAGMA legacy_alter_table = ON")
                 with transaction(connection, "IMMEDIATE"):
                     update_schema(tables)
+                connection.execute("PRAGMA legacy_alter_table = OFF")
     # A commit must be on the disk when it returns, as the batch is then reported durable.
     connection.execute("PRAGMA synchronous = FULL")
     # 32 MB: a batch of titles writes all over the indexes of people, and with SQLite's 2 MB a sixth

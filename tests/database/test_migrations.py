@@ -16,6 +16,7 @@ import pytest
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.database import schema
+from moviecrawler.database.connection import open_database
 from moviecrawler.database.postgres import PostgresTables, update_postgres
 from moviecrawler.database.records import read_stored
 from moviecrawler.database.sqlite import FILE, SqliteTables, open_sqlite
@@ -192,6 +193,18 @@ def test_a_migration_that_is_killed_leaves_the_old_file_whole(old_folder: Path) 
         assert connection.execute("SELECT count(*) FROM records").fetchall() == [(5,)]
 
 
+def test_views_of_a_user_outlive_a_change_of_the_schema(old_folder: Path) -> None:
+    with closing(sqlite3.connect(old_folder / FILE)) as connection:
+        connection.executescript(
+            "CREATE VIEW best AS SELECT title FROM scoreboard WHERE imdb_rating > 7;"
+            "CREATE VIEW scored AS SELECT count(*) AS number FROM scores"
+        )
+    with closing(open_sqlite(old_folder)) as connection:
+        assert connection.execute("SELECT title FROM best").fetchall() == [("The Lamp 1",)]
+        ((scores,),) = connection.execute("SELECT count(*) FROM scores")
+        assert connection.execute("SELECT number FROM scored").fetchall() == [(scores,)]
+
+
 def test_an_old_file_is_left_alone_while_there_is_too_little_space(
     old_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +213,14 @@ def test_an_old_file_is_left_alone_while_there_is_too_little_space(
     with pytest.raises(ConfigurationError, match=r"needs .* of free space"):
         open_sqlite(old_folder)
     assert not (old_folder / f"{FILE}.version-1").exists()
+
+
+def test_views_of_a_user_in_postgres_are_named_when_they_stop_a_change(old_url: str) -> None:
+    execute(old_url, "CREATE VIEW best AS SELECT title FROM scoreboard")
+    with pytest.raises(ConfigurationError, match="view best depends on view scoreboard"):
+        open_database(old_url)
+    execute(old_url, "DROP VIEW best")
+    open_database(old_url).close()
 
 
 def test_views_have_the_scores_of_the_tables_and_are_made_anew_when_these_change(
