@@ -18,6 +18,7 @@ from moviecrawler.database.sql import read_sql
 from moviecrawler.database.sqlite import SqliteTables, transaction
 from moviecrawler.matching.titles import match_titles, newer_records
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCORES, SITES
+from moviecrawler.sites.ids import by_authority
 
 if TYPE_CHECKING:
     import sqlite3
@@ -170,7 +171,7 @@ def match_embedded(connection: sqlite3.Connection) -> None:
     matched_by = []
     shown = (movie for number, movie in enumerate(movies) if number not in older)
     for joined in match_titles(shown):
-        records = [ids[id(joined.movies[site])] for site in BY_AUTHORITY if site in joined.movies]
+        records = [ids[id(joined.movies[site])] for site in by_authority(joined.movies)]
         placed += [(record_id, records[0], None) for record_id in records]
         reasons = [", ".join(match.reasons) for match in joined.matches]
         matched_by.append((records[0], msgspec.json.encode(reasons).decode()))

@@ -24,7 +24,8 @@ from moviecrawler.database.records import COMPARED, Key, Stored, read_by_key, re
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
 from moviecrawler.matching.titles import MatchedTitle, match_keys, match_titles, newer_records
-from moviecrawler.sites import BY_AUTHORITY, ID_SITE
+from moviecrawler.sites import ID_SITE
+from moviecrawler.sites.ids import by_authority
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -336,9 +337,7 @@ def _regroup(cursor: Cursor, plan: Plan) -> None:
         reasons.append({"title_id": title_id, "matched_by": matched_by})
 
     for group in plan.groups:
-        records = [
-            record_of[id(group.movies[site])] for site in BY_AUTHORITY if site in group.movies
-        ]
+        records = [record_of[id(group.movies[site])] for site in by_authority(group.movies)]
         # A newer record gets the title of its older one. A record that was placed by hand keeps its
         # title, which can't have another record of the same site.
         titles = [

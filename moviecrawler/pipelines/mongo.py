@@ -195,7 +195,8 @@ class MongoStore(Store):
             key = f"{page.site}/{page.list_name}/{page.page_offset}"
             document = {"_id": key, **msgspec.to_builtins(page, builtin_types=(datetime,))}
             # As with misses, a newer one makes the upsert fail with a duplicate key.
-            older = {"_id": key, "pass_at": {"$lte": page.pass_at}}
+            replaced = [{"pass_at": {"$lte": page.pass_at}}, {"pass_at": {"$gt": latest()}}]
+            older = {"_id": key, "$or": replaced}
             writes.append(ReplaceOne(older, document, upsert=True))
         self._bulk("lists", writes)
 

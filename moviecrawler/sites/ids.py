@@ -8,10 +8,10 @@ from urllib.parse import unquote, urlsplit
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.texts import shown
-from moviecrawler.sites import ID_SITE, SITES
+from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from moviecrawler.items import Site, TitleKind
     from moviecrawler.sites.profile import Parts, Spelling
@@ -265,3 +265,12 @@ def _is_below(home: str | None, url: str) -> bool:
         return home is not None and urlsplit(url).netloc.lower() == urlsplit(home).netloc.lower()
     except ValueError:
         return False
+
+
+def by_authority(sites: Collection[Site]) -> list[Site]:
+    """Return sites in the order in which their titles count.
+
+    The last are those that only other workers know, whose records may be in the database, too.
+    """
+    known = [site for site in BY_AUTHORITY if site in sites]
+    return known + sorted(set(sites).difference(known))

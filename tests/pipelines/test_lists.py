@@ -66,10 +66,21 @@ def test_an_older_pass_that_is_read_again_changes_nothing(database: Stored) -> N
     assert asked(database, RANKS) == [(IDS[0], 1), (IDS[1], 2)]
 
 
+FUTURE = 100_000.0  # days
+
+
+def test_a_pass_of_a_wrong_clock_gives_way(database: Stored) -> None:
+    database.write(page(0, 0, IDS[:3], "list"))
+    database.write(page(FUTURE, 0, IDS[5:9], "list"))
+    database.write(page(1, 0, IDS[1:3], "list"))
+    assert asked(database, RANKS) == [(IDS[1], 1), (IDS[2], 2)]
+
+
 def test_mongo_has_the_newest_page_of_each_place(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     mongo = Stored("mongo", request, tmp_path)
+    mongo.write(page(FUTURE, 0, IDS[3:5], "list"))
     mongo.write(page(1, 0, IDS[:2], "list"))
     mongo.write(page(0, 0, IDS[5:9], "list"))
     (document,) = documents(mongo.url, "lists").values()
