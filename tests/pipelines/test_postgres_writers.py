@@ -3,6 +3,7 @@
 None fails by waiting, nothing that one tells is lost, and no title keeps the others from it.
 """
 
+import re
 import sqlite3
 import threading
 import time
@@ -272,17 +273,23 @@ def test_a_writer_that_waits_says_for_whom_and_a_start_gives_up(
     monkeypatch.setattr(postgres, "_LOCK_TIMEOUT", "100ms")
     with (
         opened(PostgresStore(database_url)) as store,
-        ThreadPoolExecutor(1) as pool,
+        ThreadPoolExecutor(2) as pool,
         closing(psycopg2.connect(database_url, application_name="somebody else")) as other,
+        closing(psycopg2.connect(database_url, application_name="the next one")) as later,
     ):
         with other, other.cursor() as cursor:
             cursor.execute("SELECT lock_titles()")
             written = pool.submit(store.write, [record_of(make_movie(1))])
             wait_for(lambda: "for the lock of writers, which the session" in caplog.text)
             assert "of somebody else (" in caplog.text
+            taken = pool.submit(later.cursor().execute, "SELECT lock_titles()")
+            wait_for(lambda: re.search("in a transaction since [1-9] s,", caplog.text))
             monkeypatch.setattr(postgres, "_PATIENCE_SECONDS", 0.2)
             with pytest.raises(TransientStoreError, match="has held the lock of writers for"):
                 PostgresStore(database_url).open()
+        taken.result(LIMIT)
+        wait_for(lambda: "of the next one (" in caplog.text)
+        later.commit()
         written.result(LIMIT)
     assert len(postgres_movies(database_url)) == 1
 
