@@ -127,6 +127,11 @@ class Command(BaseCommand, ScrapyCommand):
                     f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
                 )
             self.fail(f"there is no {error.filename} yet; {crawl_first}")
+        except sqlite3.DatabaseError as error:
+            folder = Path(self.settings.get("DATA_DIR", "data"))
+            raise ConfigurationError(
+                f"the database in {folder} can't be read ({error}); if it is damaged, move it away"
+            ) from error
 
 
 def _export_files(folder: Path) -> None:
@@ -147,8 +152,9 @@ def _opened(
     settings: BaseSettings, kind: TitleKind | None, limit: int | None
 ) -> Iterator[tuple[Iterator[ScoreboardRow], str]]:
     """Open the scoreboard, and give its rows and the name of the database."""
+    from moviecrawler.database.schema import is_up_to_date
     from moviecrawler.database.scoreboard import match_embedded, scoreboard_rows
-    from moviecrawler.database.sqlite import FILE, open_sqlite, read_sqlite
+    from moviecrawler.database.sqlite import FILE, SqliteTables, open_sqlite, read_sqlite
 
     if url := settings.get("DATABASE_URL"):
         from moviecrawler.pipelines.postgres import read_scoreboard
@@ -161,8 +167,10 @@ def _opened(
         )
     folder = Path(settings.get("DATA_DIR", "data"))
     with closing(read_sqlite(folder)) as reading:
-        ((is_old,),) = reading.execute("SELECT written <> matched FROM state")
-    if is_old:
+        is_ready = is_up_to_date(SqliteTables(reading, str(folder / FILE)))
+        if is_ready:
+            ((is_ready,),) = reading.execute("SELECT written = matched FROM state")
+    if not is_ready:
         with closing(open_sqlite(folder)) as writing:
             match_embedded(writing)
     with closing(read_sqlite(folder)) as reading:
