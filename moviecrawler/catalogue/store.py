@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.database.connection import Database, as_json, open_database, storable
+from moviecrawler.database.connection import Database, as_json, storable
 from moviecrawler.matching.slugs import slug_key
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import part_of_series
@@ -56,7 +56,7 @@ def open_catalogue(settings: BaseSettings) -> Database:
             "DATABASE_URL is not set, and the catalogue is in Postgres; set it to one such as"
             " postgresql://user:password@localhost:5432/movies"
         )
-    return Database(lambda: open_database(url))
+    return Database(url)
 
 
 def boost(cursor: Any, title_ids: Iterable[int], weight: float, now: datetime) -> int:

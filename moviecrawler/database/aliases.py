@@ -36,10 +36,10 @@ def valid_aliases(settings: Mapping[str, Any], site: Site, now: datetime) -> dic
     url = settings.get("DATABASE_URL")
     if url:
         # Imports Postgres' client.
-        from moviecrawler.database.connection import Database, open_database  # noqa: PLC0415
+        from moviecrawler.database.connection import Database  # noqa: PLC0415
 
         with (
-            closing(Database(lambda: open_database(url))) as database,
+            closing(Database(url)) as database,
             database.transaction() as cursor,
         ):
             cursor.execute(_VALID.format("%s"), (site, since))

@@ -1,9 +1,10 @@
-"""Connecting to Postgres, and translating its errors into the stores' own."""
+"""The connection to Postgres, with its time-outs, and its errors as the stores' own."""
 
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,28 +29,12 @@ if TYPE_CHECKING:
     from psycopg2.extensions import connection as Connection  # noqa: N812
 
 _FORM = "postgresql://user:password@host:5432/database"
-_SESSION = """
-SET TimeZone = 'UTC';
-SET statement_timeout = '60s';
--- An idle transaction must not keep other processes waiting, nor may one whose client has vanished.
-SET idle_in_transaction_session_timeout = '30s';
-SET tcp_keepalives_idle = 30;
-SET tcp_keepalives_interval = 10;
-SET tcp_keepalives_count = 3;
--- A stricter level would show data from before a lock was waited for.
-SET default_transaction_isolation = 'read committed';
-"""
-_DEFAULTS = {
-    "application_name": "moviecrawler",
-    "client_encoding": "UTF8",
-    "connect_timeout": "10",  # seconds
-    # A server that has silently gone is noticed within a minute. Seconds; the last: milliseconds.
-    "keepalives_idle": "30",
+_KEEPALIVES = {
+    "keepalives_idle": "30",  # seconds, as below
     "keepalives_interval": "10",
     "keepalives_count": "3",
-    "tcp_user_timeout": "60000",
 }
-"""Parameters of every connection; the URL's own take precedence."""
+"""Those of the client; the server's have the same names, after `tcp_`."""
 _REFUSED = re.compile(
     "^invalid |authentication failed|no password supplied|no pg_hba.conf entry"
     '|(?:database|role|file) ".*" does not exist'
@@ -70,6 +55,55 @@ REJECTIONS = (
     psycopg2.errors.ProgramLimitExceeded,  # a text too long for an index
 )
 """Errors that an item's own values cause."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What a connection is for, and how long it waits.
+
+    A server or a client that has vanished is noticed within a minute. An idle transaction must not
+    keep other processes waiting.
+    """
+
+    application_name: str = "moviecrawler"
+    connect_seconds: int = 10
+    silence_seconds: int = 60
+    """How long the server may leave what was sent without a sign of life."""
+    statement_seconds: float = 60
+    """Time-out of a statement; 0: none."""
+    idle_seconds: float = 30
+    """Time-out of a transaction between two statements."""
+    updates_schema: bool = True
+    """Whether the schema is made and brought up to date first."""
+    settings: str = ""
+    """Further statements at the beginning."""
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters of a connection; the URL's own take precedence."""
+        return {
+            "application_name": self.application_name,
+            "client_encoding": "UTF8",
+            "connect_timeout": str(self.connect_seconds),
+            "tcp_user_timeout": str(self.silence_seconds * 1000),
+            **_KEEPALIVES,
+        }
+
+    @property
+    def statements(self) -> str:
+        """The statements with which a connection begins."""
+        keepalives = "".join(f"SET tcp_{name} = {value};\n" for name, value in _KEEPALIVES.items())
+        return f"""
+            SET TimeZone = 'UTC';
+            SET statement_timeout = {round(self.statement_seconds * 1000)};
+            SET idle_in_transaction_session_timeout = {round(self.idle_seconds * 1000)};
+            -- A stricter level would show data from before a lock was waited for.
+            SET default_transaction_isolation = 'read committed';
+            {keepalives}{self.settings}"""
+
+
+WORK = Session()
+"""That of the catalogue's commands."""
 
 
 def read_url(url: str) -> dict[str, str]:
@@ -94,7 +128,7 @@ def read_url(url: str) -> dict[str, str]:
     return found
 
 
-def connect(url: str) -> Connection:
+def connect(url: str, session: Session) -> Connection:
     """Connect to a database.
 
     Raises ConfigurationError when the URL is malformed or the server refuses us permanently,
@@ -102,7 +136,7 @@ def connect(url: str) -> Connection:
     """
     parameters = read_url(url)
     try:
-        return psycopg2.connect(make_dsn(None, **{**_DEFAULTS, **parameters}))
+        return psycopg2.connect(make_dsn(None, **{**session.parameters, **parameters}))
     except (psycopg2.OperationalError, UnicodeDecodeError) as error:
         # Before it knows our encoding, a server writes messages in its own language and encoding.
         # Some versions of Python lose them.
@@ -120,23 +154,6 @@ def connect(url: str) -> Connection:
                 f"DATABASE_URL leads to a database that refuses us: {reason}"
             ) from None
         raise TransientStoreError(reason) from None
-
-
-def open_database(url: str, is_ending: Callable[[], bool] = lambda: False) -> Connection:
-    """Connect to a database, and update its schema.
-
-    Raises the same as `connect` and `update_postgres`.
-    """
-    connection = connect(url)
-    try:
-        with refusals_translated():
-            with connection, connection.cursor() as cursor:
-                cursor.execute(_SESSION)
-            update_postgres(connection, is_ending)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 @contextmanager
@@ -192,12 +209,47 @@ def in_one_line(text: str) -> str:
 
 
 class Database:
-    """A connection to the catalogue's tables, made on first use and again when it is lost."""
+    """A connection to Postgres, made on first use and again when it is lost.
 
-    def __init__(self, connect: Callable[[], Connection]) -> None:
-        """Store the function that connects to a database with the tables."""
-        self._connect = connect
+    Use it in one thread at a time; only `interrupt` may be called in any.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        session: Session = WORK,
+        is_ending: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Store what a connection is made of.
+
+        Args:
+            url: DATABASE_URL.
+            session: What the connection is for.
+            is_ending: Returns whether this process is shutting down, and waits for nobody.
+        """
+        self._url = url
+        self._session = session
+        self._is_ending = is_ending
         self._connection: Connection | None = None
+
+    def open(self) -> Connection:
+        """Connect, unless this is done.
+
+        Raises the same as `connect` and `update_postgres`.
+        """
+        if self._connection is None or self._connection.closed:
+            connection = connect(self._url, self._session)
+            try:
+                with refusals_translated():
+                    with connection, connection.cursor() as cursor:
+                        cursor.execute(self._session.statements)
+                    if self._session.updates_schema:
+                        update_postgres(connection, self._is_ending)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
 
     def close(self) -> None:
         """Disconnect."""
@@ -205,14 +257,19 @@ class Database:
             self._connection.close()
             self._connection = None
 
+    def interrupt(self) -> None:
+        """Cancel the statement that runs in another thread."""
+        if (connection := self._connection) is not None:
+            with suppress(psycopg2.Error):
+                connection.cancel()
+
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         """Give a cursor; commit at the end of the block, or roll back."""
-        if self._connection is None or self._connection.closed:
-            self._connection = self._connect()
+        connection = self.open()
         with (
             errors_translated(),
-            self._connection as connection,
+            connection,
             connection.cursor(cursor_factory=NamedTupleCursor) as cursor,
         ):
             yield cursor

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -25,10 +25,9 @@ from moviecrawler.catalogue.rows import SITEMAP, Listed, ListedTitle
 from moviecrawler.catalogue.store import write_listed
 from moviecrawler.database.connection import (
     REJECTIONS,
-    connect,
-    errors_translated,
+    Database,
+    Session,
     in_one_line,
-    open_database,
     read_url,
     refusals_translated,
 )
@@ -47,8 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     # Psycopg2 writes its classes in small letters.
-    from psycopg2.extensions import connection as Connection  # noqa: N812
-    from psycopg2.extensions import cursor as Cursor  # noqa: N812 - as above
+    from psycopg2.extensions import cursor as Cursor  # noqa: N812
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -58,7 +56,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SESSION = read_sql("session.sql")
+_SESSION = Session(settings=read_sql("session.sql"))
+_EXPORT = Session(statement_seconds=0, updates_schema=False)
 _ROWS_AT_ONCE = 2_000
 _STATEMENT_TIMEOUT = "60s"
 _WAIT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %s"
@@ -145,21 +144,14 @@ class PostgresStore(Store):
 
     def __init__(self, url: str, margin: float = 0) -> None:
         read_url(url)
-        self._url = url
+        self._database = Database(url, _SESSION, lambda: self.hurried)
         self._margin = margin
-        self._connection: Connection | None = None
         self._waits = False  # whether it waits for other writers
 
     def open(self) -> None:
         """Connect, and bring the schema up to date."""
-        self._connection = open_database(self._url, lambda: self.hurried)
         try:
-            with (
-                refusals_translated(),
-                self._connection as connection,
-                connection.cursor() as cursor,
-            ):
-                cursor.execute(_SESSION)
+            with refusals_translated(), self._database.transaction() as cursor:
                 cursor.execute("SELECT clock_timestamp()")
                 ((theirs,),) = cursor.fetchall()
                 check_clock(theirs, "Postgres")
@@ -178,8 +170,12 @@ class PostgresStore(Store):
         items = in_order(
             [record for record in records if not isinstance(record.item, Fetched | Listed)]
         )
-        connection = self._connected()
-        with errors_translated(), connection, connection.cursor() as cursor:
+        try:
+            self._database.open()
+        except ConfigurationError as error:
+            # The configuration was right when the crawl began, so no item is to blame.
+            raise TransientStoreError(str(error)) from error
+        with self._database.transaction() as cursor:
             self._wait_for_turn(cursor)
             stored, concerned = BatchWriter(PostgresTables(cursor), self._margin).write(items)
             for record in stored:
@@ -188,30 +184,18 @@ class PostgresStore(Store):
                     record.is_changed = True
                     concerned.discard(key)
             self._match(cursor, [*stored, *read_changed(cursor, concerned)])
-            _tell_catalogue(connection, items, news)
+            _tell_catalogue(cursor, items, news)
 
     def close(self) -> None:
         """Disconnect."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._database.close()
 
     def hurry(self) -> None:
         """Stop waiting for other writers, as this process is shutting down."""
         super().hurry()
-        if self._waits and (connection := self._connection) is not None:
+        if self._waits:
             # Cancelling opens a connection of its own, for which the event loop must not wait.
-            Thread(target=_cancel, args=(connection,), daemon=True).start()
-
-    def _connected(self) -> Connection:
-        if self._connection is None or self._connection.closed:
-            try:
-                self.open()
-            except ConfigurationError as error:
-                # The configuration was right when the crawl began, so no item is to blame.
-                raise TransientStoreError(str(error)) from error
-        assert self._connection is not None  # noqa: S101 - `open` has made it
-        return self._connection
+            Thread(target=self._database.interrupt, daemon=True).start()
 
     def _wait_for_turn(self, cursor: Cursor, longest_seconds: float = math.inf) -> None:
         """Wait until no other session writes, or until this process is shutting down.
@@ -287,43 +271,31 @@ def read_scoreboard(
     A database without the tables has none. Raises the same as `connect`.
     """
     with (
-        closing(connect(url)) as connection,
-        errors_translated(),
-        connection,
-        connection.cursor("scoreboard") as cursor,
+        closing(Database(url, _EXPORT)) as database,
+        database.transaction() as transaction,
+        transaction.connection.cursor("scoreboard", cursor_factory=NamedTupleCursor) as cursor,
     ):
+        cursor.itersize = _ROWS_AT_ONCE
         try:
             cursor.execute(scoreboard_query('"C"', kind, limit))
-            found = cursor.fetchmany(_ROWS_AT_ONCE)
         except psycopg2.errors.UndefinedTable:
             return
-        names = [column.name for column in cursor.description or ()]
-        while found:
-            for row in found:
-                yield ScoreboardRow.read(dict(zip(names, row, strict=True)))
-            found = cursor.fetchmany(_ROWS_AT_ONCE)
+        for row in cursor:
+            yield ScoreboardRow.read(row._asdict())
 
 
 def _tell_catalogue(
-    connection: Connection,
-    items: Sequence[Movie | Miss | ListPage],
-    news: Sequence[Fetched | Listed],
+    cursor: Cursor, items: Sequence[Movie | Miss | ListPage], news: Sequence[Fetched | Listed]
 ) -> None:
     """Write when the titles of items are due again, and what else the catalogue is told."""
     noted = [item for item in items if not isinstance(item, ListPage)]
     outcomes = [item.note for item in noted if item.note is not None]
-    with connection.cursor(cursor_factory=NamedTupleCursor) as cursor:
-        for one in news:
-            if isinstance(one, Listed):
-                write_listed(cursor, one)
-            else:
-                outcomes.append(one)
-        write_outcomes(cursor, outcomes)
-
-
-def _cancel(connection: Connection) -> None:
-    with suppress(psycopg2.Error):
-        connection.cancel()
+    for one in news:
+        if isinstance(one, Listed):
+            write_listed(cursor, one)
+        else:
+            outcomes.append(one)
+    write_outcomes(cursor, outcomes)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.outcomes import write_outcomes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import boost_named
-from moviecrawler.database.connection import Database, open_database
+from moviecrawler.database.connection import Database
 from moviecrawler.frontier.serialisation import DueTitle
 from moviecrawler.items import Fetched
 from tests.benchmarks.harness import numbers
@@ -71,7 +71,7 @@ def main() -> None:
     queue: list[DueTitle] = []
     with PostgresServer() as server:
         url = new_database(server.url)
-        with closing(Database(lambda: open_database(url))) as database:
+        with closing(Database(url)) as database:
             load(
                 database,
                 "days",

@@ -17,7 +17,7 @@ from moviecrawler.catalogue.rows import (
     Listed,
     ListedTitle,
 )
-from moviecrawler.database.connection import Database, open_database
+from moviecrawler.database.connection import Database
 from moviecrawler.frontier.serialisation import DueTitle
 from moviecrawler.items import CoveredBySeries, Fetched, Movie, Site
 from moviecrawler.pipelines.postgres import PostgresStore
@@ -83,7 +83,7 @@ class Catalogued(Database):
     """The catalogue of a database, with what tests do to it and look at."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(lambda: open_database(url))
+        super().__init__(url)
         self.url = url
 
     def sql(self, statement: str, *values: object) -> Any:

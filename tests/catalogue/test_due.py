@@ -4,12 +4,13 @@ from collections import Counter
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg2
 import pytest
 
-from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
+from moviecrawler.basics.errors import TransientStoreError
 from moviecrawler.catalogue.due import Feed, end_feed, hold_feed
 from moviecrawler.catalogue.figures import due
 from moviecrawler.catalogue.rows import ListedTitle
@@ -65,11 +66,11 @@ def test_one_queue_at_a_time_is_fed_with_what_is_due_on_a_site(store: Catalogued
     assert is_held_by(one)
 
 
-async def test_a_database_that_lets_nobody_in_for_a_while_is_asked_again() -> None:
-    def refuse() -> NoReturn:
-        raise ConfigurationError("DATABASE_URL leads to a database that refuses us")
-
-    feed = Feed(Database(refuse), SqliteBackend(Path("nowhere")), RunName("imdb", "due"))
+async def test_a_database_that_lets_nobody_in_for_a_while_is_asked_again(
+    postgres_server: str,
+) -> None:
+    database = Database(urlsplit(postgres_server)._replace(path="/no_such_database").geturl())
+    feed = Feed(database, SqliteBackend(Path("nowhere")), RunName("imdb", "due"))
     with pytest.raises(TransientStoreError, match="refuses us"):
         await feed.hold()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from moviecrawler.database.connection import open_database
+from moviecrawler.database.connection import Database
 from moviecrawler.replica.collection import Collection
 from tests.dashboard.operated import DONE, HOSTILE, LOGIN, PASSWORD, PER_DAY, USER, Operated
 from tests.frontier.workers import keys_of
@@ -34,7 +34,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Ite
     folder = tmp_path_factory.mktemp("operated")
     collection = Collection(1, TITLES)
     database_url = new_database(postgres_server)
-    open_database(database_url).close()
+    with closing(Database(database_url)) as database:
+        database.open()
     script = Path(__file__).with_name("gone_wrong.sql").read_text("utf-8")
     with (
         closing(psycopg2.connect(database_url)) as connection,

@@ -15,7 +15,7 @@ import pytest
 from moviecrawler.dashboard import search
 from moviecrawler.dashboard.search import search as search_titles
 from moviecrawler.dashboard.search import similar
-from moviecrawler.database.connection import open_database
+from moviecrawler.database.connection import Database
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.sites import BY_AUTHORITY
 from tests.services.postgres import execute, new_database
@@ -57,7 +57,8 @@ QUERIES = {
 @pytest.fixture(scope="module")
 def url(postgres_server: str) -> Iterator[str]:
     made = new_database(postgres_server)
-    open_database(made).close()
+    with closing(Database(made)) as database:
+        database.open()
     with closing(psycopg2.connect(made)) as connection:
         connection.autocommit = True
         with connection.cursor() as cursor:

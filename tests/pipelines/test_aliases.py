@@ -13,7 +13,7 @@ from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.aliases import valid_aliases
-from moviecrawler.database.connection import Database, open_database
+from moviecrawler.database.connection import Database
 from moviecrawler.database.scoreboard import ScoreboardRow
 from moviecrawler.items import Credit, Movie, Score
 from moviecrawler.pipelines.postgres import read_scoreboard
@@ -190,7 +190,7 @@ def test_a_title_keeps_its_number_its_history_and_its_place_by_hand(database_url
     assert set(found) == {("m/salt", None, False), ("m/salt_harbour", target, True)}
     values = {"id": target, "history": 9}
     with (
-        closing(Database(lambda: open_database(database_url))) as store,
+        closing(Database(database_url)) as store,
         store.transaction() as cursor,
     ):
         cursor.execute(read_sql("title_history.sql"), values)
@@ -226,7 +226,7 @@ def test_the_catalogue_goes_on_with_the_id_to_which_imdb_has_merged(
         ImportRow(imdb_id=imdb_id, title="Salt Harbour", kind="movie", year=2001)
         for imdb_id in ("tt0000001", "tt0000002")
     ]
-    with closing(Database(lambda: open_database(database_url))) as store:
+    with closing(Database(database_url)) as store:
         load(store, "imdb", "1", rows[: 1 + knows_both], 1, BEGIN)
     moved = film("tt0000002", 7, 1, "imdb", imdb_id="tt0000002", fetch=led_from("tt0000001"))
     write(database_url, moved)

@@ -53,8 +53,7 @@ def test_offers_begin_change_and_end(database_url: str) -> None:
 
 def test_a_batch_reads_no_table_from_end_to_end(database_url: str) -> None:
     def scans(store: PostgresStore) -> dict[str, int]:
-        assert store._connection is not None
-        with store._connection as connection, connection.cursor() as cursor:
+        with store._database.transaction() as cursor:
             cursor.execute("SELECT pg_stat_force_next_flush()")
         rows = execute(
             database_url,

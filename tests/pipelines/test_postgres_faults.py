@@ -21,7 +21,7 @@ import pytest
 from scrapy.exceptions import CloseSpider
 
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
-from moviecrawler.database.connection import connect, open_database
+from moviecrawler.database.connection import WORK, Database, connect
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import Run, make_movie, record_of, running
 from tests.pipelines.stored import opened
@@ -145,7 +145,7 @@ def test_a_server_that_is_out_of_reach_may_be_tried_again(
     url: str, error: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(error, match=sentence) as caught:
-        connect(url)
+        connect(url, WORK)
     assert "s3cret" not in "".join(traceback.format_exception(caught.value))
     assert "\n" not in str(caught.value)
 
@@ -157,7 +157,7 @@ def test_a_message_that_can_not_be_decoded_is_told(monkeypatch: pytest.MonkeyPat
     )
     monkeypatch.setattr(psycopg2, "connect", Mock(side_effect=told))
     with pytest.raises(TransientStoreError, match="hrt herunter"):
-        connect(UNREACHABLE)
+        connect(UNREACHABLE, WORK)
 
 
 def test_a_database_or_user_that_does_not_exist_stops_the_crawl(
@@ -203,18 +203,17 @@ def test_every_connection_gives_up_in_time_and_says_who_it_is(database_url: str)
     query = " UNION ALL ".join(f"SELECT current_setting('{name}')" for name in settings)
     with (
         opened(PostgresStore(database_url)) as store,
-        store._connected() as connection,
-        connection.cursor() as cursor,
+        store._database.transaction() as cursor,
     ):
         cursor.execute(query)
         assert cursor.fetchall() == [("1min",), ("30s",), ("moviecrawler",), ("on",)]
         assert (
-            connection.get_dsn_parameters().items()
+            cursor.connection.get_dsn_parameters().items()
             >= {"connect_timeout": "10", "keepalives_idle": "30"}.items()
         )
     own = {"connect_timeout": "3", "application_name": "mine", "sslmode": "disable"}
     separator = "&" if urlsplit(database_url).query else "?"
-    with closing(connect(f"{database_url}{separator}{urlencode(own)}")) as connection:
+    with closing(connect(f"{database_url}{separator}{urlencode(own)}", WORK)) as connection:
         assert connection.get_dsn_parameters().items() >= own.items()
 
 
@@ -226,10 +225,10 @@ def test_a_stricter_isolation_of_a_database_does_not_count(database_url: str) ->
     )
     with (
         opened(PostgresStore(database_url)) as store,
-        closing(open_database(database_url)) as of_catalogue,
+        closing(Database(database_url)) as of_catalogue,
     ):
-        for connection in (store._connected(), of_catalogue):
-            with connection, connection.cursor() as cursor:
+        for database in (store._database, of_catalogue):
+            with database.transaction() as cursor:
                 cursor.execute("SHOW transaction_isolation")
                 assert cursor.fetchall() == [("read committed",)]
 

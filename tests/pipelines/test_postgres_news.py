@@ -21,7 +21,7 @@ from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.extensions import summary
 from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.items import CoveredBySeries, Fetched, Miss, Movie
-from moviecrawler.pipelines.postgres import PostgresPipeline
+from moviecrawler.pipelines.postgres import PostgresPipeline, PostgresStore
 from moviecrawler.signals import (
     item_completed,
     item_outcomes,
@@ -196,8 +196,10 @@ async def test_what_a_database_that_is_away_was_not_told_is_told_by_the_next_cra
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with crawling(database_url, tmp_path) as running:
-        running.pipeline.store.close()
-        monkeypatch.setattr(running.pipeline.store, "_url", "postgresql://a@127.0.0.1:1/b")
+        store = running.pipeline.store
+        assert isinstance(store, PostgresStore)
+        store.close()
+        monkeypatch.setattr(store._database, "_url", "postgresql://a@127.0.0.1:1/b")
         running.tell(title_failed, note=fetched(), request=None)
         running.pipeline._writer.begin_closing()
         running.pipeline._writer._deadline = 0.0

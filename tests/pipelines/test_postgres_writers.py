@@ -20,7 +20,6 @@ import pytest
 from psycopg2.errors import QueryCanceled
 
 from moviecrawler.basics.errors import TooSlowError, TransientStoreError
-from moviecrawler.database import connection
 from moviecrawler.database.records import Stored
 from moviecrawler.database.titles import Plan, plan_titles
 from moviecrawler.items import Award, Credit, Miss, Movie, Score
@@ -157,11 +156,7 @@ def test_a_cancelled_batch_of_none_may_be_tried_again(
 def test_who_stands_still_while_it_writes_is_ended_and_loses_nothing(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = connection._SESSION.replace(
-        "idle_in_transaction_session_timeout = '30s'",
-        "idle_in_transaction_session_timeout = '300ms'",
-    )
-    monkeypatch.setattr(connection, "_SESSION", session)
+    monkeypatch.setattr(postgres, "_SESSION", replace(postgres._SESSION, idle_seconds=0.3))
     with (
         opened(PostgresStore(database_url)) as paused,
         opened(PostgresStore(database_url)) as other,

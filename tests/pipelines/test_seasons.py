@@ -17,7 +17,7 @@ import pytest
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.commands.scoreboard import render_table
-from moviecrawler.database.connection import Database, open_database
+from moviecrawler.database.connection import Database
 from moviecrawler.items import Movie, Score, Site, TitleKind
 from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.pipelines.sqlite import SqliteStore
@@ -225,7 +225,7 @@ def test_seasons_follow_a_series_that_is_split_by_hand_and_stay_apart(database_u
 def test_episodes_that_came_before_their_series_was_imported_belong_to_it(
     database_url: str,
 ) -> None:
-    with closing(Database(lambda: open_database(database_url))) as store:
+    with closing(Database(database_url)) as store:
         write(database_url, episode(12, 1, 2), episode(99, 1, 1, of="tt0000009"))
         rows = [
             ImportRow(

@@ -14,7 +14,7 @@ import pytest
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.database.connection import Database, open_database
+from moviecrawler.database.connection import Database
 from moviecrawler.items import Movie, Site
 from moviecrawler.sites import SITES
 from moviecrawler.sites.ids import title_url
@@ -235,7 +235,7 @@ def test_a_due_title_whose_address_has_the_page_of_another_is_for_a_person_to_lo
         ImportRow(imdb_id=imdb_id, title=imdb_id, kind="movie", year=2001)
         for imdb_id in (right, wrong)
     ]
-    with closing(Database(lambda: open_database(database_url))) as store:
+    with closing(Database(database_url)) as store:
         load(store, "imdb", "1", rows, len(rows), utc_now())
     with WrongSite("imdb") as site:
         site.show(wrong, right)
