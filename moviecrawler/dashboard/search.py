@@ -29,7 +29,9 @@ _WITH_SCORES = (
     " WHERE s.title_id = f.title_id) AS scores"
     " FROM ({}) f"
 )
-_SEASONS = read_sql("series_seasons.sql")
+_SEASONS = (
+    "SELECT * FROM season_scores WHERE series_title_id = %(id)s ORDER BY season LIMIT %(seasons)s"
+)
 _EPISODES = read_sql("series_episodes.sql")
 _SERIES_OF = read_sql("series_of_titles.sql")
 _MAX_WORDS = 10
@@ -151,7 +153,7 @@ class SeriesGrid(NamedTuple):
     """The seasons of a series, and its episodes by season and number."""
 
     seasons: Sequence[Any] = ()
-    """Rows of `series_seasons.sql`."""
+    """Rows of `season_scores`, with the columns of every score."""
     columns: Sequence[int] = ()
     """Numbers of episodes, in ascending order."""
     rows: Mapping[int, Mapping[int, Any]] = {}

@@ -303,8 +303,7 @@ $$;
 -- good. Returns the title. A title that is left without records is removed. The id counts as given
 -- by hand: no import, list or page gives it to another title.
 --
---     SELECT move_record(
---         'rottentomatoes', 'm/some_slug',
+--     SELECT move_record('SITE', 'ID',
 --         (SELECT title_id FROM records WHERE site = 'imdb' AND site_id = 'tt1234567'));
 CREATE OR REPLACE FUNCTION move_record(of_site text, of_id text, target bigint DEFAULT NULL)
 RETURNS bigint
