@@ -81,6 +81,8 @@ class Plan:
     groups: list[MatchedTitle] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
     """Of older records, and of those that take the place of one that was placed by hand."""
+    crowded_searches: int = 0
+    """Searches that went without keys which too many records share."""
     older: dict[int, list[Stored]] = field(default_factory=lambda: defaultdict(list))
     """The older records of a title, by the record_id of the one that is shown instead."""
 
@@ -104,12 +106,13 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
     cursor.execute(_STORED_SITES)
     stored_sites = {site for (site,) in cursor.fetchall()}
     asked = [(record, keys) for record in changed if (keys := _search_keys(record, stored_sites))]
-    for record_id, titles in _search(cursor, asked).items():
-        found[record_id] |= titles
+    crowded = _search(cursor, asked, found)
     titles = {
         record.title_id for record in changed if record.record_id in found or not record.is_new
     }
-    return _match(cursor, titles.union(*found.values()) | _titles_by_imdb_id(cursor, changed))
+    plan = _match(cursor, titles.union(*found.values()) | _titles_by_imdb_id(cursor, changed))
+    plan.crowded_searches = crowded
+    return plan
 
 
 def apply_plan(cursor: Cursor, plan: Plan, changed: Sequence[Stored]) -> None:
@@ -200,16 +203,17 @@ def _titles_by_alias(cursor: Cursor, changed: Sequence[Stored]) -> dict[int, set
     return found
 
 
-def _search(cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]]) -> dict[int, set[int]]:
-    """Return, by the id of an asking record, the other titles that records with its hashes have.
+def _search(
+    cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]], found: dict[int, set[int]]
+) -> int:
+    """Add, by the id of an asking record, the other titles that records with its hashes have.
 
     A key that too many records share says nothing: a search that finds too many is done again key
-    by key, without the crowded ones.
+    by key, without the crowded ones. Return how many these are.
     """
-    own = {record.record_id: record.title_id for record, _ in asked}
-    found: dict[int, set[int]] = defaultdict(set)
+    sharing: dict[int, set[int]] = defaultdict(set)
     questions = [{"asker": record.record_id, "keys": list(keys)} for record, keys in asked]
-    crowded = _ask(cursor, questions, found)
+    crowded = _ask(cursor, questions, sharing)
     by_key = [
         {"asker": record.record_id, "keys": [key]}
         for record, keys in asked
@@ -217,18 +221,17 @@ def _search(cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]]) -> 
         for key in keys
     ]
     if by_key:
-        dropped = len(_ask(cursor, by_key, found))
+        _ask(cursor, by_key, sharing)
         logger.info(
             "%d of %d searches have keys that more than %d records share, and go without them",
-            dropped,
+            len(crowded),
             len(asked),
             _MAX_RECORDS,
         )
-    return {
-        record_id: titles - {own[record_id]}
-        for record_id, titles in found.items()
-        if titles - {own[record_id]}
-    }
+    for record, _ in asked:
+        if titles := sharing[record.record_id] - {record.title_id}:
+            found[record.record_id] |= titles
+    return len(crowded)
 
 
 def _ask(

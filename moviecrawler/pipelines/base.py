@@ -40,7 +40,7 @@ from moviecrawler.signals import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Self
 
@@ -77,8 +77,9 @@ class BatchingPipeline:
 
     Sends `moviecrawler.signals.item_outcomes`, with each item once, and `item_rejected`. Counts,
     under `store/<name>/`: `durable`, `rejected`, `spooled` and `lost` items, `batches`, `retries`,
-    `seconds` of writing, `buffered_max` items, and `damaged` spool files; in `items/unrecorded` the
-    rejected items that could not be written to `rejected.jsonl`. Runs in the event loop; calls that
+    `seconds` of writing, `buffered_max` items, `damaged` spool files, and the store's own
+    `figures`; in `items/unrecorded` the rejected items that could not be written to
+    `rejected.jsonl`. Runs in the event loop; calls that
     block run in the `StoreWriter`'s thread.
     """
 
@@ -409,6 +410,11 @@ class BatchingPipeline:
         """Add to one of the store's stats."""
         # Scrapy's type, not its code, asks for an int.
         self._stats.inc_value(self._stat(name), amount)  # type: ignore[arg-type]
+
+    def set_figures(self, figures: Mapping[str, int]) -> None:
+        """Set stats that the store counts itself."""
+        for name, value in figures.items():
+            self._stats.set_value(self._stat(name), value)
 
     async def reject(self, record: Record, reason: str) -> None:
         """Write a record to `rejected.jsonl`, and report it rejected."""

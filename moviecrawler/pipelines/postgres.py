@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections import Counter
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from threading import Thread
@@ -146,6 +147,9 @@ class PostgresStore(Store):
         read_url(url)
         self._database = Database(url, _SESSION, lambda: self.hurried)
         self._margin = margin
+        self.figures: Counter[str] = Counter()
+        """`crowded_searches`: those for other records of a title that went without keys which too
+        many records share."""
         self._waits = False  # whether it waits for other writers
 
     def open(self) -> None:
@@ -183,8 +187,9 @@ class PostgresStore(Store):
                 if key in concerned:
                     record.is_changed = True
                     concerned.discard(key)
-            self._match(cursor, [*stored, *read_changed(cursor, concerned)])
+            crowded = self._match(cursor, [*stored, *read_changed(cursor, concerned)])
             _tell_catalogue(cursor, items, news)
+        self.figures["crowded_searches"] += crowded
 
     def close(self) -> None:
         """Disconnect."""
@@ -237,23 +242,22 @@ class PostgresStore(Store):
             return False
         return True
 
-    def _match(self, cursor: Cursor, stored: Sequence[Stored]) -> None:
+    def _match(self, cursor: Cursor, stored: Sequence[Stored]) -> int:
         """Give stored records to the titles that they belong to, and update the catalogue.
 
         A single record stays as it is stored when that takes too long or the database refuses it.
+        Return how many searches went without crowded keys.
         """
-        lacking = ""
-        reason = ""
         try:
             with _savepoint(cursor):
-                apply_plan(cursor, plan_titles(cursor, stored), stored)
+                plan = plan_titles(cursor, stored)
+                apply_plan(cursor, plan, stored)
+                return plan.crowded_searches
         except _MATCH_ERRORS as error:
             if len(stored) != 1:
                 raise  # the writer halves the batch; that of `open` is empty
             lacking = "not compared with other sites' titles"
             reason = in_one_line(str(error))
-        if not lacking:
-            return
         try:
             with _savepoint(cursor):
                 apply_plan(cursor, Plan(), stored)
@@ -261,6 +265,7 @@ class PostgresStore(Store):
             lacking = "not in the catalogue"
         movie = stored[0].movie
         logger.warning("%s %s is stored, but %s: %s", movie.site, movie.site_id, lacking, reason)
+        return 0
 
 
 def read_scoreboard(

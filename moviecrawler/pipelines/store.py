@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.basics.errors import RejectedError
 from moviecrawler.items import ListPage, Movie
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -96,6 +97,9 @@ class Store(ABC):
     run."""
     remark = ""
     """A sentence for the summary of the crawl, set by `close`."""
+
+    figures: Mapping[str, int] = MappingProxyType({})
+    """Stats of this store alone, such as `crowded_searches`, as counted by `write`."""
 
     @abstractmethod
     def open(self) -> None:

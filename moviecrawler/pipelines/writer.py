@@ -262,6 +262,7 @@ class StoreWriter:
             raise TransientStoreError(f"{type(error).__name__}: {error}") from error
         self._pipeline.count("batches")
         self._pipeline.count("seconds", time.perf_counter() - started)
+        self._pipeline.set_figures(self._store.figures)
 
     async def _attempt(self, action: Callable[[], Awaitable[None]]) -> bool:
         """Call `action` until it raises no TransientStoreError.

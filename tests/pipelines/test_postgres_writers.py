@@ -45,10 +45,10 @@ class Writers:
         self._go_on = threading.Event()
         match = self.one._match
 
-        def held(*args: Any) -> None:
+        def held(*args: Any) -> int:
             self._written.set()
             assert self._go_on.wait(LIMIT)
-            match(*args)
+            return match(*args)
 
         self.one._match = held  # type: ignore[method-assign,assignment]
 
@@ -311,6 +311,7 @@ def test_a_key_that_too_many_share_is_left_out_and_the_search_goes_on(
         store.write([record_of(film("rottentomatoes", 1, "Salt: The Night"))])
     titles = "SELECT imdb_id FROM scoreboard WHERE rottentomatoes_id = 'm/film_1'"
     assert execute(database_url, titles) == [("tt0000001",)]
+    assert store.figures == {"crowded_searches": 1}
     assert "have keys that more than 5 records share" in caplog.text
 
 
