@@ -19,7 +19,7 @@ from moviecrawler.basics.errors import (
     TooSlowError,
     TransientStoreError,
 )
-from moviecrawler.basics.texts import on_one_line
+from moviecrawler.basics.texts import fold, on_one_line
 from moviecrawler.database.postgres import update_postgres
 
 if TYPE_CHECKING:
@@ -146,8 +146,7 @@ def connect(url: str, session: Session) -> Connection:
             else str(error)
         )
         reason = (
-            in_one_line(text)
-            or "the server refused the connection, and its message could not be decoded"
+            fold(text) or "the server refused the connection, and its message could not be decoded"
         )
         if _REFUSED.search(reason):
             raise ConfigurationError(
@@ -188,24 +187,17 @@ def errors_translated() -> Iterator[None]:
         yield
     except REJECTIONS as error:
         # The error's detail may repeat the whole row.
-        raise RejectedError(in_one_line(error.diag.message_primary or str(error))) from error
+        raise RejectedError(fold(error.diag.message_primary or str(error))) from error
     except ValueError as error:  # of psycopg2: a text has a NUL
         raise RejectedError(str(error)) from error
     except _WRONG_STATEMENT as error:
-        raise SchemaError(in_one_line(str(error))) from error
+        raise SchemaError(fold(str(error))) from error
     except psycopg2.errors.LockNotAvailable as error:
-        raise TransientStoreError(
-            f"other processes hold the lock: {in_one_line(str(error))}"
-        ) from error
+        raise TransientStoreError(f"other processes hold the lock: {fold(str(error))}") from error
     except psycopg2.errors.QueryCanceled as error:
-        raise TooSlowError(in_one_line(str(error))) from error
+        raise TooSlowError(fold(str(error))) from error
     except psycopg2.Error as error:
-        raise TransientStoreError(in_one_line(str(error)) or type(error).__name__) from error
-
-
-def in_one_line(text: str) -> str:
-    """Return a server's message without line breaks."""
-    return " ".join(text.split())
+        raise TransientStoreError(fold(str(error)) or type(error).__name__) from error
 
 
 class Database:

@@ -12,6 +12,7 @@ import psycopg2
 from psycopg2.extras import execute_values
 
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
+from moviecrawler.basics.texts import fold
 from moviecrawler.database.records import Place
 from moviecrawler.database.schema import REMIND_SECONDS, is_up_to_date, update_schema
 from moviecrawler.database.sql import read_sql
@@ -152,7 +153,7 @@ def update_postgres(connection: Connection, is_ending: Callable[[], bool] = lamb
             with connection, connection.cursor() as cursor:
                 return _update(cursor)
         except (psycopg2.errors.LockNotAvailable, psycopg2.errors.DeadlockDetected) as error:
-            reason = " ".join(str(error).split())
+            reason = fold(str(error))
         if is_ending():
             raise TransientStoreError(
                 f"other processes use the tables whose schema is to be changed: {reason}"

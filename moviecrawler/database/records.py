@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
@@ -209,9 +210,15 @@ def _decode(kind: str, value: Any) -> Any:
     return float(value) if kind == "number" else value
 
 
+@cache
+def _kinds_of(table: Table) -> dict[str, str]:
+    """Return the types of a table's columns."""
+    return {name: table.type_of(name) for name in table.columns}
+
+
 def decoded(table: Table, rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     """Yield the values of rows by the names of their columns."""
-    kinds = {name: table.type_of(name) for name in table.columns}
+    kinds = _kinds_of(table)
     for row in rows:
         yield {
             name: _decode(kind, value)
@@ -221,7 +228,7 @@ def decoded(table: Table, rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
 
 def encoded(table: Table, values: Mapping[str, Any]) -> Row:
     """Return a row of a table."""
-    return tuple(_encode(table.type_of(name), values.get(name)) for name in table.columns)
+    return tuple(_encode(kind, values.get(name)) for name, kind in _kinds_of(table).items())
 
 
 def read_stored(
@@ -346,12 +353,14 @@ def _record_row(stored: Stored) -> Row:
     return encoded(RECORDS, own | movie)
 
 
-def by_key(tables: Tables, keys: Collection[Key], columns: str, table: str) -> list[Row]:
-    """Return columns of the rows of a table that have these sites and site ids."""
+def by_key(
+    tables: Tables, keys: Collection[Key], columns: str, table: str, key: str = "site_id"
+) -> list[Row]:
+    """Return columns of the rows of a table that have these sites and ids, which are in `key`."""
     rows = []
     for site in {site for site, _ in keys}:
         ids = [site_id for key_site, site_id in keys if key_site == site]
-        query = f"SELECT {columns} FROM {table} WHERE site = {{mark}} AND site_id {{ids}}"
+        query = f"SELECT {columns} FROM {table} WHERE site = {{mark}} AND {key} {{ids}}"
         rows += tables.select(query, ids, site)
     return rows
 
@@ -408,11 +417,7 @@ class BatchWriter:
         """
         own = {(movie.site, movie.site_id or ""): movie.scraped_at for movie in movies}
         concerned: set[Key] = set()
-        found = []
-        for site in {site for site, _ in own}:
-            ids = [site_id for key_site, site_id in own if key_site == site]
-            query = "SELECT site, old_id, since FROM aliases WHERE site = {mark} AND old_id {ids}"
-            found += self._tables.select(query, ids, site)
+        found = by_key(self._tables, own, "site, old_id, since", "aliases", "old_id")
         for site, old_id, since in found:
             read = own[site, old_id]
             if read is not None and _decode("time", since) <= read:
@@ -623,11 +628,8 @@ class BatchWriter:
                 if credit.name is not None or key not in rows:
                     named_at = _encode("time", movie.scraped_at)
                     rows[key] = (*key, credit.person_id, credit.name, named_at)
-        names: dict[Row, str | None] = {}
-        for site in {site for site, _ in rows}:
-            keys = [key for key_site, key in rows if key_site == site]
-            query = "SELECT person_key, name FROM people WHERE site = {mark} AND person_key {ids}"
-            names |= {(site, key): name for key, name in self._tables.select(query, keys, site)}
+        found = by_key(self._tables, rows, "site, person_key, name", "people", "person_key")
+        names = {(site, person_key): name for site, person_key, name in found}
         self._tables.upsert(
             PEOPLE,
             # Most people are known, and to look is faster than to try.

@@ -21,6 +21,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.basics.clock import check_clock, utc_now
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
+from moviecrawler.basics.texts import fold
 from moviecrawler.catalogue.outcomes import write_outcomes
 from moviecrawler.catalogue.rows import SITEMAP, Listed, ListedTitle
 from moviecrawler.catalogue.store import write_listed
@@ -28,7 +29,6 @@ from moviecrawler.database.connection import (
     REJECTIONS,
     Database,
     Session,
-    in_one_line,
     read_url,
     refusals_translated,
 )
@@ -257,7 +257,7 @@ class PostgresStore(Store):
             if len(stored) != 1:
                 raise  # the writer halves the batch; that of `open` is empty
             lacking = "not compared with other sites' titles"
-            reason = in_one_line(str(error))
+            reason = fold(str(error))
         try:
             with _savepoint(cursor):
                 apply_plan(cursor, Plan(), stored)

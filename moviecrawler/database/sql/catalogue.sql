@@ -16,7 +16,8 @@ CREATE TYPE match_decision AS ENUM ('accepted', 'review', 'refused');
 
 CREATE TABLE title_sites (
     title_id      bigint NOT NULL,  -- of titles; a foreign key would double the time of an import
-    site          text NOT NULL,  -- of sites
+    -- Of sites, from which all statements take it; a foreign key would add a sixth to an import.
+    site          text NOT NULL,
     state         site_state NOT NULL DEFAULT 'never',  -- the last outcome
     site_id       text CHECK (site_id <> ''),  -- null: not known there
     id_source     id_source,
