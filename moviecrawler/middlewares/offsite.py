@@ -11,11 +11,11 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.httpobj import urlparse_cached
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from typing import Self
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
 
 
 class StrictOffsiteMiddleware(OffsiteMiddleware):
@@ -27,7 +27,9 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
     the answer.
     """
 
-    _http_hosts: Collection[str | None] = ()
+    def __init__(self, stats: StatsCollector) -> None:
+        super().__init__(stats)
+        self._http_hosts: set[str | None] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -42,8 +44,10 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
     def spider_opened(self, spider: Spider) -> None:
         """Read which hosts the spider may ask, and which of them by http."""
         super().spider_opened(spider)
-        urls = map(urlsplit, getattr(spider, "hosts", {}).values())
-        self._http_hosts = {url.hostname for url in urls if url.scheme == "http"}
+        hosts: dict[str, str] | None = getattr(spider, "hosts", None)
+        if hosts is not None:
+            urls = map(urlsplit, hosts.values())
+            self._http_hosts = {url.hostname for url in urls if url.scheme == "http"}
 
     def process_request(self, request: Request) -> None:  # type: ignore[override]
         """Raise IgnoreRequest for a request that may not be sent.
@@ -54,5 +58,10 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
             request.replace(dont_filter=False) if request.dont_filter else request
         )
         url = urlparse_cached(request)
-        if url.scheme == "http" and url.hostname not in self._http_hosts:
+        if url.scheme != "http":
+            return
+        led_by_https = any(
+            before.startswith("https:") for before in request.meta.get("redirect_urls", ())
+        )
+        if led_by_https or (self._http_hosts is not None and url.hostname not in self._http_hosts):
             raise IgnoreRequest(f"{url.hostname} is asked by https only")
