@@ -248,4 +248,4 @@ def test_a_due_title_whose_address_has_the_page_of_another_is_for_a_person_to_lo
         "SELECT site_id FROM title_sites"
         " WHERE next_due > now() + interval '13 days' AND next_due < now() + interval '14 days'",
     )
-    assert in_14_days == [(wrong,)]
+    assert (wrong,) in in_14_days
