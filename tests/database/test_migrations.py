@@ -16,7 +16,7 @@ import pytest
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.database import schema
-from moviecrawler.database.connection import open_database
+from moviecrawler.database.connection import Database
 from moviecrawler.database.postgres import PostgresTables, update_postgres
 from moviecrawler.database.records import read_stored
 from moviecrawler.database.sqlite import FILE, SqliteTables, open_sqlite
@@ -218,9 +218,10 @@ def test_an_old_file_is_left_alone_while_there_is_too_little_space(
 def test_views_of_a_user_in_postgres_are_named_when_they_stop_a_change(old_url: str) -> None:
     execute(old_url, "CREATE VIEW best AS SELECT title FROM scoreboard")
     with pytest.raises(ConfigurationError, match="view best depends on view scoreboard"):
-        open_database(old_url)
+        Database(old_url).open()
     execute(old_url, "DROP VIEW best")
-    open_database(old_url).close()
+    with closing(Database(old_url)) as database:
+        database.open()
 
 
 def test_views_have_the_scores_of_the_tables_and_are_made_anew_when_these_change(
