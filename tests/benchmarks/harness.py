@@ -69,6 +69,8 @@ class Command(NamedTuple):
     arguments: Sequence[str]
     folder: Path
     environment: Mapping[str, str]
+    code: int = 0
+    """The exit code with which it must end."""
 
 
 def ours(*arguments: str, folder: Path | None = None, **variables: str) -> Command:
@@ -105,14 +107,14 @@ def run(*commands: Command) -> Spent:
             )
             for one, (out, err) in zip(commands, files, strict=True)
         ]
-        for process, (_, err) in zip(processes, files, strict=True):
+        for one, process, (_, err) in zip(commands, processes, files, strict=True):
             while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
                 peak = max(peak, peak_memory(process.pid))
                 time.sleep(0.1)
             process.returncode = os.waitstatus_to_exitcode(ended[1])
             err.seek(0)
             said = err.read()
-            if process.returncode or "Traceback" in said:
+            if process.returncode != one.code or "Traceback" in said:
                 sys.exit(f"exit code {process.returncode}: {said}")
             cpu += ended[2].ru_utime + ended[2].ru_stime
         files[0][0].seek(0)
