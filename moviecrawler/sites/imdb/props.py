@@ -20,7 +20,21 @@ def _object(name: str, **members: Any) -> Any:
     return TypedDict(name, members, total=False)  # type: ignore[operator]
 
 
-_TITLE = _object("Title", **dict.fromkeys(KEYS, Any))
+def _objects(name: str, **members: Any) -> Any:
+    """Return the type of a list of such objects. It can be null, and each of them, too."""
+    item = _object(name, **members) | None
+    return list[item] | None  # type: ignore[valid-type]
+
+
+_TOTAL = _object("Total", total=Any) | None
+_NAMED = _object("Named", id=Any, titleText=Any) | None
+_LARGE = {
+    "moreLikeThisTitles": _object("Edges", edges=_objects("Edge", node=_NAMED)) | None,
+    "reviews": _TOTAL,
+    "criticReviewsTotal": _TOTAL,
+}
+"""What is read of the keys with the most below them."""
+_TITLE = _object("Title", **dict.fromkeys(KEYS, Any) | _LARGE)
 """What is read of an object about one title."""
 _OBJECTS = {"aboveTheFoldData": _TITLE | None, "mainColumnData": _TITLE | None}
 _NEXT_DATA = _object(
