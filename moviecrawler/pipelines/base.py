@@ -54,6 +54,8 @@ logger = logging.getLogger(__name__)
 
 _CLOSE_GRACE_SECONDS = 5.0
 """Seconds to close for a store that did not write everything in time."""
+_SIGNAL_SECONDS = 5.0
+"""Seconds after a signal in which a store takes what is left: containers are killed after ten."""
 _SPACE_POLL_SECONDS = 0.5
 """Seconds after which an item that waits for space checks again whether the crawl is ending."""
 _STUCK_SECONDS = 60.0
@@ -172,14 +174,18 @@ class BatchingPipeline:
         return item
 
     async def close_spider(self) -> None:
-        """Write everything within `close_seconds`, and spool what the store did not take."""
+        """Write everything within `close_seconds`, and spool what the store did not take.
+
+        Whoever sends a signal kills soon: then that is at most `_SIGNAL_SECONDS`.
+        """
         if self._loading is None or self._writing is None:
             return  # the store was never opened
-        if not self._crawler.engine.running:  # SIGTERM or Ctrl-C ended the crawl
+        has_signal = not self._crawler.engine.running  # SIGTERM or Ctrl-C ended the crawl
+        if has_signal:
             self.store.hurry()
         # Items from spool files must not wait until their batch is due: a short crawl would never
         # load them.
-        self._writer.begin_closing()
+        self._writer.begin_closing(_SIGNAL_SECONDS if has_signal else math.inf)
         await asyncio.wait({self._loading}, timeout=self._writer.time_left())
         self._loading.cancel()
         await asyncio.wait({self._loading})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import threading
 import time
@@ -119,13 +120,13 @@ class StoreWriter:
         self._hurried = True
         self._changed.set()
 
-    def begin_closing(self) -> None:
-        """Begin the `close_seconds` within which the queue must be written.
+    def begin_closing(self, most: float = math.inf) -> None:
+        """Begin the `close_seconds`, or `most` if that is less, in which the queue must be written.
 
         More records may still come.
         """
         if not self.closing:
-            self._deadline = time.monotonic() + self._limits.close_seconds
+            self._deadline = time.monotonic() + min(self._limits.close_seconds, most)
             self._closing.set()
         self.hurry()
 
