@@ -142,7 +142,6 @@ LIMIT (
     WHERE workers.run = :run AND runs.run = :run
 )
 """
-_ANY_REQUEST = "SELECT 1 FROM requests WHERE run = :run LIMIT 1"
 _LEASE = """
 UPDATE requests
 SET deliveries = deliveries + 1,

@@ -174,18 +174,14 @@ class BatchingPipeline:
         return item
 
     async def close_spider(self) -> None:
-        """Write everything within `close_seconds`, and spool what the store did not take.
-
-        Whoever sends a signal kills soon: then that is at most `_SIGNAL_SECONDS`.
-        """
+        """Write everything in the time for that, and spool what the store did not take."""
         if self._loading is None or self._writing is None:
             return  # the store was never opened
-        has_signal = not self._crawler.engine.running  # SIGTERM or Ctrl-C ended the crawl
-        if has_signal:
+        if self._has_signal:
             self.store.hurry()
         # Items from spool files must not wait until their batch is due: a short crawl would never
         # load them.
-        self._writer.begin_closing(_SIGNAL_SECONDS if has_signal else math.inf)
+        self._begin_closing()
         await asyncio.wait({self._loading}, timeout=self._writer.time_left())
         self._loading.cancel()
         await asyncio.wait({self._loading})
@@ -202,6 +198,18 @@ class BatchingPipeline:
         # A store that took everything may take its time to close.
         await asyncio.wait({self._writing}, timeout=_CLOSE_GRACE_SECONDS if pending else None)
         self._writing.cancel()
+
+    @property
+    def _has_signal(self) -> bool:
+        """Whether SIGTERM or Ctrl-C has ended the crawl."""
+        return not self._crawler.engine.running
+
+    def _begin_closing(self) -> None:
+        """Begin the `close_seconds` for what is left.
+
+        Whoever sends a signal kills soon: then that is at most `_SIGNAL_SECONDS`.
+        """
+        self._writer.begin_closing(_SIGNAL_SECONDS if self._has_signal else math.inf)
 
     async def _enqueue(self, record: Record) -> None:
         size = len(record.encoded)
@@ -220,7 +228,7 @@ class BatchingPipeline:
             if is_closing(self._crawler.engine):
                 # The engine waits for this item before it closes the spider, so the deadline must
                 # begin now.
-                self._writer.begin_closing()
+                self._begin_closing()
             if not self._writer.time_left():
                 return
             self._progress.clear()

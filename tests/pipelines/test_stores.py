@@ -180,6 +180,19 @@ async def test_a_store_that_stands_still_holds_the_crawl_and_memory_stays_bounde
     assert run.count("durable") == len(memory.movies) == 61
 
 
+@pytest.mark.parametrize("items", [1, 25], ids=["buffered", "more-than-the-buffer"])
+async def test_after_a_signal_a_store_that_is_away_is_not_waited_for(
+    memory: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, items: int
+) -> None:
+    monkeypatch.setattr("moviecrawler.pipelines.base._SIGNAL_SECONDS", 0.2)
+    memory.before_write = failing(10**6, TransientStoreError("down"))
+    async with asyncio.timeout(10), running(memory, tmp_path, close_seconds=3600) as run:
+        run.crawler.engine.running = False
+        for number in range(items):
+            await run.pipeline.process_item(make_movie(number))
+    assert run.count("spooled") == items
+
+
 @pytest.mark.promise("What a store did not take is spooled, and loaded by the next crawl.")
 async def test_what_a_store_does_not_take_is_spooled_and_loaded_by_the_next_run(
     memory: MemoryStore, tmp_path: Path
