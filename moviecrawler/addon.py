@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from moviecrawler.options import check_settings, warn_of_names
 from moviecrawler.pipelines.base import check_stores
 from moviecrawler.pipelines.files import check_data_dir
-from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.spiders.components import leave_out_stores
 
@@ -66,7 +65,7 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     check_settings(settings)
     check_data_dir(settings["DATA_DIR"])
     check_stores(settings)
-    site_budget(settings, spidercls.site)
+    spidercls.check_budget(settings)
     if settings.get("REDIS_URL"):
         # Imports Redis' client.
         from moviecrawler.frontier.redis_client import connect  # noqa: PLC0415

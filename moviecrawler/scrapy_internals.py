@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy import Request
+    from scrapy.commands import ScrapyCommand
     from scrapy.core.engine import ExecutionEngine
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
@@ -127,6 +129,17 @@ class EngineSlot:
         self._slot.inprogress.clear()
         if self._slot.closing is not None and not self._slot.closing.called:
             self._slot._maybe_fire_closing()  # noqa: SLF001 - see above
+
+
+# --- Commands -------------------------------------------------------------------------------------
+
+
+def commands_of(settings: BaseSettings) -> dict[str, ScrapyCommand]:
+    """Return the commands of a project, by name."""
+    # Whoever asks for them has imported it.
+    from scrapy.cmdline import _get_commands_dict  # noqa: PLC0415
+
+    return _get_commands_dict(settings, inproject=True)
 
 
 # --- The crawler and its extensions ---------------------------------------------------------------

@@ -11,6 +11,7 @@ import os
 import sys
 import unicodedata
 from argparse import ArgumentTypeError
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -45,6 +46,11 @@ def option(*names: str, **parameters: Any) -> Option:
     It is declared as for `ArgumentParser.add_argument`.
     """
     return names, parameters
+
+
+def program() -> str:
+    """Return the name of the program that runs: `scrapy` or `moviecrawler`."""
+    return "moviecrawler" if "moviecrawler" in Path(sys.argv[0]).parts[-2:] else "scrapy"
 
 
 def whole_number(text: str, above: int = 0) -> int:
@@ -126,7 +132,7 @@ class BaseCommand(_Base):
     def fail(self, sentence: str) -> None:
         """Print what went wrong; the exit code becomes 1."""
         print(
-            f"scrapy {type(self).__module__.rpartition('.')[2]}: {printable(sentence)}",
+            f"{program()} {type(self).__module__.rpartition('.')[2]}: {printable(sentence)}",
             file=sys.stderr,
         )
         self.exitcode = 1

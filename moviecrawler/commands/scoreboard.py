@@ -18,7 +18,14 @@ from scrapy.commands import ScrapyCommand
 
 from moviecrawler.basics.errors import ConfigurationError, OutputError
 from moviecrawler.basics.texts import neutralise, printable
-from moviecrawler.commands.base import NONE, BaseCommand, option, table_lines, whole_number
+from moviecrawler.commands.base import (
+    NONE,
+    BaseCommand,
+    option,
+    program,
+    table_lines,
+    whole_number,
+)
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCOREBOARD_KINDS, SCORES, SITES
 
 if TYPE_CHECKING:
@@ -104,7 +111,7 @@ class Command(BaseCommand, ScrapyCommand):
     def execute(self, opts: argparse.Namespace) -> None:
         """Print the rows; exit code 1 when there are none."""
         crawl = _CRAWLS.get(opts.kind, f"{ID_SITE} -a list=top")
-        crawl_first = f"crawl first, such as with: scrapy crawl {crawl}"
+        crawl_first = f"crawl first, such as with: {program()} crawl {crawl}"
         try:
             if opts.export:
                 _export_files(Path(self.settings.get("DATA_DIR", "data")))
@@ -124,7 +131,7 @@ class Command(BaseCommand, ScrapyCommand):
             demo = Path(error.filename).parent / "demo"
             if (demo / "movies.sqlite3").exists():
                 crawl_first += (
-                    f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
+                    f"; the demo's movies are shown by: {program()} scoreboard -s DATA_DIR={demo}"
                 )
             self.fail(f"there is no {error.filename} yet; {crawl_first}")
         except sqlite3.DatabaseError as error:

@@ -118,11 +118,16 @@ class MovieSpider(scrapy.Spider):
         super().update_settings(settings)
         if settings.get("SITE_BUDGETS"):
             try:
-                site_budget(settings, cls.site)
+                cls.check_budget(settings)
             except ConfigurationError as error:
                 raise UsageError(str(error), print_help=False) from error
         set_up(settings)
         settings.set("USER_AGENT", user_agent(settings), priority="spider")
+
+    @classmethod
+    def check_budget(cls, settings: BaseSettings) -> None:
+        """Raise ConfigurationError when the site's budget can't be right."""
+        site_budget(settings, cls.site)
 
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
