@@ -201,8 +201,11 @@ def _request_of(envelope: Envelope, spider: Any) -> Request:
     else:
         msgspec.convert(envelope.cb_kwargs, _ListArguments)
         known = envelope.cb_kwargs
-        if envelope.callback == "parse_list":  # an earlier version told no time of a pass
+        if envelope.callback == "parse_list":
+            # Earlier versions wrote no time of a pass, and `offset` for `before`.
             known = {"pass_at": utc_now().isoformat(), **known}
+            if "offset" in known:
+                known["before"] = known.pop("offset")
         callback = getattr(spider, envelope.callback)
         request = spider.list_page(envelope.url, callback, envelope.expects, **known)
     return request

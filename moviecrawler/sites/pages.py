@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.extract import dig
@@ -25,9 +23,9 @@ def read_page(body: bytes, url: str | None = None) -> Page:
     """
     for address in [url] if url else _stated_addresses(body, url):
         site = site_of(address)
-        for form in SITES[site].pages if site else ():
-            if site and re.fullmatch(form.path, urlsplit(address).path):
-                return SITES[site].reader(form.reader)(body, url)
+        form = SITES[site].form_of(address) if site else None
+        if site and form:
+            return SITES[site].reader(form.reader)(body, url)
     raise ExtractionError("page", url, "not a page of a title or a list that is known here")
 
 

@@ -6,11 +6,14 @@ the module of a profile imports nothing but this one.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
+
+from moviecrawler.basics.errors import ExtractionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -127,7 +130,9 @@ class PageForm:
     """A regular expression of the whole path of their addresses."""
     reader: str
     """The name of a function in the module `pages` of the site's package, which takes the body of a
-    page. That of titles is `title`."""
+    page. That of titles is `title`; the others read lists."""
+    expects: Literal["page", "json"] = "page"
+    """What the site answers; anything else is a refusal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +143,9 @@ class TitleList:
     """Path of its first page."""
     kind: TitleKind = "movie"
     """What it lists above all."""
+    rows: int | None = None
+    """How many rows a page has, where the pages are requested by their first row, and each says how
+    many rows there are; None where each page names the next one."""
     is_trending: bool = False
     """Whether it is of what is popular today: what is due on it is fetched first."""
 
@@ -185,8 +193,9 @@ class SiteProfile:
     wikidata: str | None = None
     """Wikidata's property for its ids."""
     lists: Mapping[str, TitleList]
-    """Its lists by the names that `list=` takes; the first is its main list. A spider may take
-    further names."""
+    """Its lists by the names that `list=` takes; the first is its main list."""
+    list_names: str | None = None
+    """A regular expression of the names of further lists."""
     sitemaps: Mapping[str, Sitemap] = field(default_factory=lambda: MappingProxyType({}))
     """By the names of the lists: `sitemap` has the movies."""
     pages: tuple[PageForm, ...]
@@ -237,6 +246,18 @@ class SiteProfile:
     def module(self, name: str) -> ModuleType:
         """Return a module of the site's package, imported now."""
         return import_module(f"{self.package}.{name}")
+
+    def form_of(self, url: str) -> PageForm | None:
+        """Return the kind of the page with this address; None when it is not known."""
+        path = urlsplit(url).path
+        return next((form for form in self.pages if re.fullmatch(form.path, path)), None)
+
+    def list_form(self, url: str) -> PageForm:
+        """Return the kind of a list's page. Raises ExtractionError for another address."""
+        form = self.form_of(url)
+        if form is None or form.reader == "title":
+            raise ExtractionError("page", url, f"it is not a page of a list of {self.name}'s")
+        return form
 
     def reader(self, name: str) -> Callable[[bytes, str | None], Page]:
         """Return one of the functions that read its pages.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 from abc import abstractmethod
-from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,13 +19,13 @@ from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.runs import describe_crawl, open_backend
 from moviecrawler.frontier.serialisation import due_title_of
-from moviecrawler.items import Fetched, ListEntry, ListPage, Miss
+from moviecrawler.items import Fetched, Miss
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.titles import verify
 from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.politeness.gate import Closed, Disallowed
 from moviecrawler.scrapy_internals import end_crawl
-from moviecrawler.signals import list_missed, title_read, title_unread, titles_listed
+from moviecrawler.signals import title_read, title_unread
 from moviecrawler.sites import SITES
 from moviecrawler.sites.hosts import check_hosts, hosts_of, user_agent
 from moviecrawler.sites.identity import OTHER_TITLE, identify, redirects_of
@@ -46,12 +46,11 @@ from moviecrawler.spiders.results import (
 if TYPE_CHECKING:
     from collections.abc import (
         AsyncIterator,
-        Callable,
         Iterable,
         Iterator,
         Mapping,
-        Sequence,
     )
+    from datetime import datetime
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.due import Feed
     from moviecrawler.frontier.contract import Backend, RequestIds, RunName
-    from moviecrawler.items import Entry, Listing, Movie, Page, Site
+    from moviecrawler.items import Movie, Page, Site
     from moviecrawler.sites.profile import SiteProfile
     from moviecrawler.spiders.results import Due, Found
 
@@ -73,8 +72,6 @@ BOOST_PRIORITY = 100
 before everything else."""
 DUE_BATCH = 32
 """Titles that are due and are queued at once."""
-TRENDING_SIZE = 100
-"""Titles of a list of what is popular now that `lane=due` reads."""
 
 
 class MovieSpider(scrapy.Spider):
@@ -169,7 +166,9 @@ class MovieSpider(scrapy.Spider):
     @classmethod
     def check_list(cls, name: str) -> None:
         """Raise ConfigurationError when the site has no such list."""
-        parse_choice("list", name, [*cls.profile.lists, *cls.profile.sitemaps])
+        names = cls.profile.list_names
+        if names is None or not re.fullmatch(names, name):
+            parse_choice("list", name, [*cls.profile.lists, *cls.profile.sitemaps])
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
@@ -230,19 +229,6 @@ class MovieSpider(scrapy.Spider):
     @abstractmethod
     def list_request(self, name: str) -> Request:
         """Return the request for the first page of a list."""
-
-    def list_page(
-        self, url: str, callback: Callable[..., Any], expects: str = "page", **known: Any
-    ) -> Request:
-        """Return the request for a page of a list, whose callback gets what is `known` of it."""
-        return Request(
-            url,
-            callback=callback,
-            errback=self.list_failed,
-            cb_kwargs=known,
-            meta={"expects": expects, "site": self.site},
-            priority=LIST_PRIORITY,
-        )
 
     def title_requests(self, titles: Iterable[tuple[str, Found | None]]) -> Iterator[Request]:
         """Yield the request of each title that was not asked for yet, up to the limit."""
@@ -325,103 +311,6 @@ class MovieSpider(scrapy.Spider):
         """Yield the request for the next id of a title, when its outcome is still open."""
         if due is not None and note.has_more_ids:
             yield self._due_request(due)
-
-    # --- Reading lists ----------------------------------------------------------------------------
-
-    def items_of_list(
-        self,
-        response: Response,
-        listing: Listing,
-        name: str,
-        pass_at: str,
-        before: int = 0,
-        next_offset: int | None = None,
-        ends: Literal["list", "reading"] | None = "list",
-    ) -> Iterator[Any]:
-        """Yield a page of a list, and the requests of its titles.
-
-        With `lane=due` there are no requests: the catalogue, which gets the entries by a signal,
-        decides what is due.
-
-        Args:
-            response: The page.
-            listing: What it says.
-            name: The list's name.
-            pass_at: When the pass over the list began.
-            before: Entries on earlier pages.
-            next_offset: Entries up to the end of this page; None: as many as it has.
-            ends: As in `ListPage`.
-        """
-        self.report_listed(name, listing.entries)
-        ranked = {
-            entry.rank or position: entry.site_id
-            for position, entry in enumerate(listing.entries, before + 1)
-            if id_in_url(self.site, title_url(self.site, entry.site_id)) == entry.site_id
-        }
-        yield ListPage(
-            site=self.site,
-            list_name=name,
-            pass_at=datetime.fromisoformat(pass_at),
-            page_offset=before,
-            next_offset=before + len(listing.entries) if next_offset is None else next_offset,
-            ends=ends,
-            entries=[ListEntry(site_id=ranked[rank], rank=rank) for rank in sorted(ranked)],
-            total=listing.total,
-            read_at=fetched_at(response.meta),
-        )
-        if self.plan.is_due:
-            return
-        for position, entry in enumerate(listing.entries, before + 1):
-            found = {
-                "list_name": name,
-                "list_rank": entry.rank or position,
-                "entry": msgspec.to_builtins(entry),
-            }
-            yield from self.title_requests([(entry.site_id, found)])
-
-    def report_listed(
-        self, name: str, entries: Sequence[Entry] = (), ids: Sequence[str] = ()
-    ) -> None:
-        """Send the signal for what a list page names, or a sitemap, which has nothing but ids."""
-        self.crawler.signals.send_catch_log(
-            titles_listed, site=self.site, list_name=name, entries=entries, ids=ids
-        )
-
-    def listed_enough(self, listed: int, more: Iterable[str] = ()) -> bool:
-        """Return whether a list need not be read on.
-
-        Args:
-            listed: How many of its titles were read, here or by other workers.
-            more: Titles that are not requested yet.
-        """
-        if self.plan.is_due:
-            return listed >= TRENDING_SIZE
-        # This worker knows only what it has requested itself.
-        asked = self.asked.union(more)
-        return self.plan.limit is not None and max(len(asked), listed) >= self.plan.limit
-
-    def read_list(self, response: Response, reader: str) -> Listing | None:
-        """Return what a page of a list says; None when it can't be read, which is accounted for.
-
-        `reader` is the name of a reader of the site.
-        """
-        try:
-            return self.profile.reader(reader)(response.body, response.url).listing
-        except ExtractionError as error:
-            self.list_missed(response.url, "failed", str(error))
-            return None
-
-    def list_failed(self, failure: Failure) -> None:
-        """Account for a list page that could not be fetched."""
-        if not isinstance(failure.value, Closed):
-            url = failure.request.url  # type: ignore[attr-defined]
-            self.list_missed(url, *outcome_of(failure))
-
-    def list_missed(self, url: str, outcome: str, reason: str) -> None:
-        """Account for a list page that could not be read; its titles are unknown."""
-        self.crawler.stats.inc_value("lists/missed")
-        logger.error("List page %s %s: %s", url, outcome, reason, extra={"spider": self})
-        self.crawler.signals.send_catch_log(list_missed, url=url, reason=reason, refused=False)
 
     # --- Reading titles ---------------------------------------------------------------------------
 

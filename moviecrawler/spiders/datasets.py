@@ -21,7 +21,8 @@ from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.signals import list_missed
 from moviecrawler.sites.hosts import datasets_url
 from moviecrawler.spiders.arguments import parse_choice
-from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
+from moviecrawler.spiders.base import LIST_PRIORITY
+from moviecrawler.spiders.lists import ListSpider
 from moviecrawler.spiders.results import outcome_of
 
 if TYPE_CHECKING:
@@ -49,10 +50,10 @@ _PASS_SIZE = 100_000
 _ANY_STATUS = list(range(200, 600))
 
 
-class DatasetSpider(MovieSpider):
+class DatasetSpider(ListSpider):
     """A spider whose site has datasets, which are read where its pages may not be fetched."""
 
-    arguments = MovieSpider.arguments | {"via"}
+    arguments = ListSpider.arguments | {"via"}
     only_on_pages: ClassVar[tuple[str, ...]] = ()
     """Lists that can't be computed from the datasets."""
 

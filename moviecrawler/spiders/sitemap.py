@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.catalogue.rows import SITEMAP
 from moviecrawler.sites.ids import id_in_url, kind_of_id
 from moviecrawler.sites.sitemaps import MOST_LOCATIONS, read_sitemap
-from moviecrawler.spiders.base import MovieSpider
+from moviecrawler.spiders.lists import ListSpider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,18 +20,14 @@ if TYPE_CHECKING:
     from moviecrawler.sites.profile import Sitemap
 
 
-class SitemapSpider(MovieSpider):
-    """A spider whose site lists its titles in sitemap indexes."""
+class SitemapSpider(ListSpider):
+    """A spider whose site lists its titles in sitemaps, too."""
 
     def list_request(self, name: str) -> Request:
         """Return the request for the index of sitemaps, or for the first page of another list."""
         if name in self.profile.sitemaps:
             return self.sitemap_request(name)
-        return self.first_page(name)
-
-    @abstractmethod
-    def first_page(self, name: str) -> Request:
-        """Return the request for the first page of a list that is not in sitemaps."""
+        return super().list_request(name)
 
     def sitemap_request(
         self, name: str, path: str = "", later: list[str] | None = None, before: int = 0

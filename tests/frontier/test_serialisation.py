@@ -78,8 +78,12 @@ def test_request_that_an_earlier_version_queued_is_read(spider: ImdbSpider) -> N
 def test_list_that_an_earlier_version_queued_belongs_to_a_pass_of_now(spider: ImdbSpider) -> None:
     url = "https://www.imdb.com/chart/top/"
     request = decode(
-        envelope(callback="parse_list", url=url, cb_kwargs={"name": "top"}, expects="page"), spider
+        envelope(
+            callback="parse_list", url=url, cb_kwargs={"name": "top", "offset": 9}, expects="page"
+        ),
+        spider,
     )
+    assert request.cb_kwargs["before"] == 9
     pass_at = datetime.fromisoformat(request.cb_kwargs["pass_at"])
     assert abs(datetime.now(UTC) - pass_at) < timedelta(minutes=1)
 

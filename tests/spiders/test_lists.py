@@ -16,8 +16,9 @@ from moviecrawler.items import ListPage
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites.rottentomatoes.replica import BROWSE_ROWS
 from moviecrawler.sites.sitemaps import MOST_LOCATIONS
-from moviecrawler.spiders.metacritic import FINDER_PAGE, MOST_LISTED, MetacriticSpider
-from moviecrawler.spiders.rottentomatoes import MOST_PAGES, RottenTomatoesSpider
+from moviecrawler.spiders.lists import MOST_PAGES
+from moviecrawler.spiders.metacritic import MetacriticSpider
+from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
 from tests.crawling import counts, crawl
 from tests.spiders.answers import answer, missed, spider_of
 
@@ -25,6 +26,7 @@ MC = "https://www.metacritic.com"
 RT = "https://www.rottentomatoes.com"
 STAND_IN = "http://127.0.0.1:8001"
 OTHER = "http://127.0.0.1:8002"
+FINDER_ROWS = 24
 API = "https://backend.metacritic.com"
 
 NOW = "2026-03-01T12:00:00+00:00"
@@ -75,10 +77,10 @@ def led_to(request: Request, body: bytes) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize(
     ("total", "limit", "pages", "unread"),
     [
-        (3 * FINDER_PAGE, {}, 2, 0),
-        (3 * FINDER_PAGE, {"limit": str(FINDER_PAGE + 1)}, 1, 0),
-        (3 * FINDER_PAGE, {"limit": str(FINDER_PAGE)}, 0, 0),
-        (10**12, {}, MOST_LISTED // FINDER_PAGE - 1, 1),
+        (3 * FINDER_ROWS, {}, 2, 0),
+        (3 * FINDER_ROWS, {"limit": str(FINDER_ROWS + 1)}, 1, 0),
+        (3 * FINDER_ROWS, {"limit": str(FINDER_ROWS)}, 0, 0),
+        (10**12, {}, MOST_PAGES - 1, 1),
         (None, {}, 0, 1),
         (int("9" * 400), {}, 0, 1),
     ],
@@ -90,11 +92,11 @@ def test_a_finder_leads_to_all_its_pages_at_once(
     spider = spider_of(MetacriticSpider, list="new", **limit)
     found = answer(spider.list_request("new"), finder(total))
     offsets = [
-        one.cb_kwargs["offset"] for one in found if isinstance(one, Request) and one.priority
+        one.cb_kwargs["before"] for one in found if isinstance(one, Request) and one.priority
     ]
-    assert offsets == [FINDER_PAGE * (number + 1) for number in range(pages)]
+    assert offsets == [FINDER_ROWS * (number + 1) for number in range(pages)]
     for page in [one for one in found if isinstance(one, ListPage)]:
-        assert page.next_offset == FINDER_PAGE
+        assert page.next_offset == FINDER_ROWS
         assert page.ends == ("reading" if not pages and not unread else None)
     assert missed(spider) == unread
 
@@ -116,7 +118,7 @@ def test_cursors_are_followed_one_page_at_a_time_and_not_for_ever(
     # Others may have asked for what is listed.
     spider.is_shared = True
     spider.plan.limit = limit
-    request = spider.browse_request("movies_at_home", NOW, "another", page, 30)
+    request = spider.page_request("movies_at_home", NOW, 30, page, "another")
     # A cursor that comes again is the same page, which the dupefilter drops.
     assert not request.dont_filter
     listed, title, *pages = answer(request, BROWSED)
@@ -226,7 +228,7 @@ def test_what_can_not_be_read_of_a_sitemap_is_told(
 @pytest.mark.parametrize(
     ("spider", "name", "limit", "path", "pages"),
     [
-        ("metacritic", "new", FINDER_PAGE + 1, "/finder/", 2),
+        ("metacritic", "new", FINDER_ROWS + 1, "/finder/", 2),
         ("metacritic", "sitemap", 20, ".xml", 2),
         ("rottentomatoes", "movies_at_home", BROWSE_ROWS, "/browse/", 1),
     ],

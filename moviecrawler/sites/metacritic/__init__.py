@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from moviecrawler.sites.profile import (
     NAME,
     USUAL_FIELDS,
@@ -16,13 +18,24 @@ from moviecrawler.sites.profile import (
     TitleList,
 )
 
+if TYPE_CHECKING:
+    from moviecrawler.items import TitleKind
+
 _OPINIONS = ("liked", "neutral", "disliked", "sentiment")
 _FINDER = "/finder/metacritic/web"
-_FILMS = f"{_FINDER}?mcoTypeId=2&sortBy=-"
-_SERIES = f"{_FINDER}?mcoTypeId=1&sortBy=-"
-"""The beginning of the address of a list; the name of an order follows."""
+_TYPES: dict[TitleKind, int] = {"movie": 2, "series": 1}
+"""The finder's numbers of kinds of titles."""
+_FINDER_ROWS = 24
+"""Rows that the site's own browse pages ask the finder for."""
 _MOVIES_SITEMAP = "/movies.xml"
 _SERIES_SITEMAP = "/tvshows.xml"
+
+
+def _finder_list(kind: TitleKind, order: str, *, is_trending: bool = False) -> TitleList:
+    """Return a list of the finder's, the last one in that order first."""
+    path = f"{_FINDER}?mcoTypeId={_TYPES[kind]}&sortBy=-{order}"
+    return TitleList(path=path, kind=kind, rows=_FINDER_ROWS, is_trending=is_trending)
+
 
 PROFILE = SiteProfile(
     id="metacritic",
@@ -67,12 +80,12 @@ PROFILE = SiteProfile(
     authority=3,
     wikidata="P1712",
     lists={
-        "metascore": TitleList(path=f"{_FILMS}metaScore"),
-        "new": TitleList(path=f"{_FILMS}releaseDate", is_trending=True),
-        "popular": TitleList(path=f"{_FILMS}popularityCount", is_trending=True),
-        "tv-metascore": TitleList(path=f"{_SERIES}metaScore", kind="series"),
-        "tv-new": TitleList(path=f"{_SERIES}releaseDate", kind="series", is_trending=True),
-        "tv-popular": TitleList(path=f"{_SERIES}popularityCount", kind="series", is_trending=True),
+        "metascore": _finder_list("movie", "metaScore"),
+        "new": _finder_list("movie", "releaseDate", is_trending=True),
+        "popular": _finder_list("movie", "popularityCount", is_trending=True),
+        "tv-metascore": _finder_list("series", "metaScore"),
+        "tv-new": _finder_list("series", "releaseDate", is_trending=True),
+        "tv-popular": _finder_list("series", "popularityCount", is_trending=True),
     },
     sitemaps={
         "sitemap": Sitemap(path=_MOVIES_SITEMAP, kind="movie"),
@@ -85,7 +98,7 @@ PROFILE = SiteProfile(
             r"|tv/[^/]+(?:(?:/season-\d[^/]*|/specials)(?:/episode-[^/]+)?)?)/?",
             reader="title",
         ),
-        PageForm(path=rf"{_FINDER}/?", reader="finder"),
+        PageForm(path=rf"{_FINDER}/?", reader="finder", expects="json"),
     ),
     published=USUAL_FIELDS
     | {

@@ -94,6 +94,10 @@ PROFILE = SiteProfile(
             path="/browse/tv_series_browse/sort:popular", kind="series", is_trending=True
         ),
     },
+    list_names=(
+        r"(?:movies_in_theaters|movies_at_home|movies_coming_soon|tv_series_browse)"
+        r"(?:/[a-zA-Z0-9_:~,.-]+)?/?"
+    ),
     sitemaps={
         "sitemap": Sitemap(path=_SITEMAPS, kind="movie", parts="movie_"),
         "sitemap-series": Sitemap(path=_SITEMAPS, kind="series", parts="tv-series_"),
@@ -105,7 +109,7 @@ PROFILE = SiteProfile(
             reader="title",
         ),
         PageForm(path=r"/browse/.*", reader="browse"),
-        PageForm(path=r"/cnapi/browse/.*", reader="browse_json"),
+        PageForm(path=r"/cnapi/browse/.*", reader="browse_json", expects="json"),
     ),
     published=USUAL_FIELDS
     | {
