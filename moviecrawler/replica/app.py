@@ -23,9 +23,10 @@ from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.markup import MARKUP
 from moviecrawler.replica.options import Fault, Options
-from moviecrawler.replica.sources import Answer, Source, replica_of
-from moviecrawler.replica.words import Dice
+from moviecrawler.replica.sources import Answer, Source
 from moviecrawler.sites import SITES
+from moviecrawler.sites.replicas import replica_of
+from moviecrawler.sites.words import Dice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

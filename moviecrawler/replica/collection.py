@@ -6,20 +6,20 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from moviecrawler.items import Amount, Award, RelatedTitle
-from moviecrawler.replica.items import OTHERS, character, on_imdb, on_site, people, rate, scores_on
+from moviecrawler.replica.items import character, on_imdb, people, rate
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.series import Series
-from moviecrawler.replica.titles import CHART_SIZE, Titles
-from moviecrawler.replica.words import WORDS, slugify
-from moviecrawler.sites.replicas import Title
+from moviecrawler.replica.titles import CHART_SIZE, OTHERS, Titles
+from moviecrawler.sites import ID_SITE
+from moviecrawler.sites.replicas import FilmDraft, Name, Title, replica_of
+from moviecrawler.sites.words import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import date
 
     from moviecrawler.items import AmountKind, Movie, Site
-    from moviecrawler.replica.items import SlugSite
-    from moviecrawler.replica.words import Dice
+    from moviecrawler.sites.words import Dice
 
 MOVIES_PER_SERIES: Final = 100
 _VOTES_TO_RANK = 25_000
@@ -39,8 +39,8 @@ _AMOUNTS: Final[dict[AmountKind, int]] = {
     "domestic": 100_000,
     "worldwide": 300_000,
 }
-"""Dollars of which a film costs and earns up to 900 times as many; Rotten Tomatoes abbreviates what
-it has earned at home, such as "$53.1M"."""
+"""Dollars of which a film costs and earns up to 900 times as many. What it has earned at home is in
+steps that a page can abbreviate, such as "$53.1M"."""
 
 
 class Outline(NamedTuple):
@@ -68,7 +68,15 @@ class Collection(Titles):
         self._outlines: list[Outline] = []
         for index in range(titles):
             self._outlines.append(self._outline(index))
-            self._add(index, self._ids_of(index))
+            outline = self._outlines[index]
+            name = Name(
+                index=index,
+                kind="movie",
+                english=outline.english,
+                year=outline.year,
+                is_repeated=_is_remake(index),
+            )
+            self._add(name, _imdb_id(index, seed), self.dice("slugs", index))
         self.series = Series(
             seed, titles // MOVIES_PER_SERIES if series is None else series, today, titles
         )
@@ -105,40 +113,6 @@ class Collection(Titles):
         year = TODAY.year + 1 if is_upcoming else TODAY.year - int(98 * dice.random() ** 2.2)
         return Outline(title, english, original, year, country, language, is_upcoming)
 
-    def _ids_of(self, index: int) -> dict[Site, str]:
-        """Return a film's ids; each site but IMDb lacks some films.
-
-        Slugs are as irregular as the sites' own.
-        """
-        dice = self.dice("slugs", index)
-        is_remake = _is_remake(index)
-        outline = self._outlines[index]
-        # Ids have seven digits for even places, and eight for odd ones.
-        slot = index // 2 * 2_221 + self.seed
-        number = (
-            10_000_000 + slot * 7 % 60_000_000 if index % 2 else 1_000_000 + slot * 3 % 8_999_999
-        )
-        found: dict[Site, str] = {"imdb": f"tt{number}"}
-        if index % 10 != 5:  # noqa: PLR2004 - one of ten is lacking
-            slug = slugify(outline.english, "-")
-            found["metacritic"] = (
-                f"movie/{slug}-{outline.year}"
-                if is_remake or dice.chance(0.15)
-                else f"movie/{slug}"
-            )
-        if index % 8 != 3:  # noqa: PLR2004 - one of eight is lacking
-            slug = slugify(outline.english, "_")
-            if is_remake or dice.chance(0.2):
-                slug += f"_{outline.year}"
-            elif dice.chance(0.12):
-                slug = slug.removeprefix("the_")
-            elif dice.chance(0.06):
-                slug = f"1{index:06}-{slug}"
-            elif dice.chance(0.1):
-                slug = slug.replace("_", "-")
-            found["rottentomatoes"] = f"m/{slug}"
-        return found
-
     def rating(self, index: int) -> tuple[float, int] | None:
         """Return what `Titles.rating` does."""
         if self._outlines[index].is_upcoming:
@@ -155,43 +129,36 @@ class Collection(Titles):
             return 0.0
         return (votes * mean + _VOTES_TO_RANK * _MEAN_VOTE) / (votes + _VOTES_TO_RANK)
 
-    def order(self, name: str, index: int) -> int:
-        """Return what Metacritic's finder orders a film by."""
-        if name == "-metaScore":
-            return -(self._critics("metacritic", index) or 0)
-        return -self._year("metacritic", index) if name == "-releaseDate" else index
-
-    def _critics(self, site: SlugSite, index: int) -> int | None:
-        """Return a film's Metascore or Tomatometer; None where it has none."""
+    def critics(self, site: Site, index: int) -> int | None:
+        """Return a film's score by critics on a site, of 0 to 100; None where it has none."""
         return self._score(index, self.dice(f"{site} critics", index), 0.1)
 
     def _score(self, index: int, dice: Dice, share_without: float) -> int | None:
         is_without = self._outlines[index].is_upcoming or dice.chance(share_without)
         return None if is_without else dice.near((self.rating(index) or (5.0, 0))[0])
 
-    def _year(self, site: SlugSite, index: int) -> int:
+    def year(self, site: Site, index: int) -> int:
         """Return the year that another site has of a film, which may be one off IMDb's."""
         return self._outlines[index].year + self.dice(f"{site} year", index).chance(0.06)
 
     def _make(self, index: int) -> Title:
-        title = Title({"imdb": self._on_imdb(index)})
+        facts = self._on_imdb(index)
+        title = Title({ID_SITE: facts})
         for site in OTHERS:
             if site_id := self.ids[site].get(index):
                 dice = self.dice(site, index)
-                year = self._year(site, index)
-                users = self._score(index, dice, 0.07)
-                # Rotten Tomatoes tells no day in theaters of what only streams.
-                is_streaming = site == "rottentomatoes" and dice.chance(0.05)
-                title.movies[site] = on_site(
-                    site=site,
-                    base=title.movies["imdb"],
+                draft = FilmDraft(
                     site_id=site_id,
+                    index=index,
+                    facts=facts,
+                    seed=self.seed,
                     dice=dice,
-                    year=year,
-                    release_date=None if is_streaming else dice.day_in(year),
-                    related=self._similar(site, index),
-                    scores=scores_on(site, self._critics(site, index), users, dice),
+                    year=self.year(site, index),
+                    critics=self.critics(site, index),
+                    users=self._score(index, dice, 0.07),
+                    similar=self._similar(site, index),
                 )
+                title.movies[site] = replica_of(site).film(draft)
         return rate(title, self.rating(index))
 
     def _on_imdb(self, index: int) -> Movie:
@@ -263,3 +230,11 @@ class Collection(Titles):
 
 def _is_remake(index: int) -> bool:
     return index % _GROUP == _GROUP - 1
+
+
+def _imdb_id(index: int, seed: int) -> str:
+    """Return a film's id, of seven digits for even places, and of eight for odd ones."""
+    slot = index // 2 * 2_221 + seed
+    if index % 2:
+        return f"tt{10_000_000 + slot * 7 % 60_000_000}"
+    return f"tt{1_000_000 + slot * 3 % 8_999_999}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tomllib
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -10,14 +11,15 @@ import msgspec
 from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup
 
-from moviecrawler.replica.words import WORDS, Dice, read_toml
+from moviecrawler.basics.files import read_package_file
 from moviecrawler.sites import SITES
+from moviecrawler.sites.words import WORDS, Dice
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
     from moviecrawler.sites import replicas as sites
 
-MARKUP: Final = read_toml("markup.toml")
+MARKUP: Final = tomllib.loads(read_package_file("moviecrawler.replica", "markup.toml"))
 
 
 @functools.cache

@@ -8,39 +8,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from moviecrawler.items import Movie, Score
-from moviecrawler.replica.items import (
-    OTHERS,
-    add_own,
-    identity,
-    imdb_scores,
-    on_imdb,
-    on_site,
-    people,
-    rate,
-    scores_on,
-)
+from moviecrawler.replica.items import imdb_scores, on_imdb, people, rate
 from moviecrawler.replica.options import TODAY
-from moviecrawler.replica.titles import FIRST_SERIES_ID, IDS_OF_SERIES, Titles
-from moviecrawler.replica.words import WORDS, slugify
-from moviecrawler.sites import SCOREBOARD_KINDS
-from moviecrawler.sites.replicas import Title
+from moviecrawler.replica.titles import FIRST_SERIES_ID, IDS_OF_SERIES, OTHERS, Titles
+from moviecrawler.sites import ID_SITE
+from moviecrawler.sites.replicas import Name, SeriesDraft, Title, identity, replica_of
+from moviecrawler.sites.words import WORDS
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Site
-    from moviecrawler.replica.items import SlugSite
+    from moviecrawler.items import Movie
 
 _BETWEEN_SEASONS = timedelta(364)
 _BETWEEN_EPISODES = timedelta(7)
 _TO_SPECIAL = timedelta(180)
 _FORMS: Final = ("The {} Files", "{}", "{} Street", "Inside the {}")
-_SLUGS: Final[dict[SlugSite, tuple[str, int]]] = {
-    "metacritic": ("-", 9),
-    "rottentomatoes": ("_", 8),
-}
-"""What joins the words of slugs, and which of ten series the site lacks."""
 _GUESTS: Final = 4
 """How many of its series' cast play in an episode."""
 
@@ -77,12 +60,15 @@ class Series(Titles):
         # Series share their people with films.
         self._films = films
         for index in range(count):
-            ids: dict[Site, str] = {"imdb": f"tt{FIRST_SERIES_ID + index * IDS_OF_SERIES}"}
-            for site, (separator, lacked) in _SLUGS.items():
-                if index % 10 != lacked:
-                    year = f" {self.starts(index)[0].year}" if self.shape(index).is_restart else ""
-                    ids[site] = f"tv/{slugify(self._name(index) + year, separator)}"
-            self._add(index, ids)
+            name = Name(
+                index=index,
+                kind="series",
+                english=self._name(index),
+                year=self.starts(index)[0].year,
+                is_repeated=self.shape(index).is_restart,
+            )
+            imdb_id = f"tt{FIRST_SERIES_ID + index * IDS_OF_SERIES}"
+            self._add(name, imdb_id, self.dice("series slugs", index))
 
     def shape(self, index: int) -> Shape:
         """Return what a series is like."""
@@ -134,12 +120,23 @@ class Series(Titles):
         parts = [episode for episodes in seasons.values() for episode in episodes]
         imdb.episode_count = len(parts)
         imdb.season_count = len(starts)
-        title = Title({"imdb": imdb}, parts={"imdb": parts})
+        title = Title({ID_SITE: imdb}, parts={ID_SITE: parts})
         for site in OTHERS:
-            if index in self.ids[site]:
-                self._add_site(
-                    site, title, index, {n: episodes for n, episodes in seasons.items() if episodes}
+            if site_id := self.ids[site].get(index):
+                draft = SeriesDraft(
+                    site_id=site_id,
+                    index=index,
+                    facts=imdb,
+                    seed=self.seed,
+                    dice=self.dice(f"{site} series", index),
+                    rating=self.rating(index)[0],
+                    today=self.today,
+                    seasons={number: episodes for number, episodes in seasons.items() if episodes},
                 )
+                pages = replica_of(site).series(draft)
+                title.movies[site] = pages.series
+                title.listed[site] = pages.listed
+                title.parts[site] = pages.parts
         return rate(title, self.rating(index))
 
     def _on_imdb(self, index: int) -> Movie:
@@ -215,111 +212,3 @@ class Series(Titles):
             credits=credits_,
             scores=imdb_scores(rating),
         )
-
-    def _add_site(
-        self, site: SlugSite, title: Title, index: int, seasons: dict[int, list[Movie]]
-    ) -> None:
-        """Add what another site says of a series, its seasons and episodes.
-
-        Specials are season 0 there, without scores.
-        """
-        imdb = title.movies["imdb"]
-        site_id = self.ids[site][index]
-        is_metacritic = site == "metacritic"
-        series = on_site(
-            site=site,
-            base=imdb,
-            site_id=site_id,
-            dice=self.dice(f"{site} series", index),
-            year=imdb.year,
-            release_date=imdb.release_date,
-            season_count=len(seasons) if is_metacritic else imdb.season_count,
-            scores=self._scores(site, index),
-        )
-        title.movies[site] = series
-        title.listed[site] = []
-        title.parts[site] = []
-        for number, episodes in seasons.items():
-            release = str(episodes[0].release_date)
-            scores = self._scores(site, index, number)
-            slug = f"season-{number}" if is_metacritic else f"s{number:02}"
-            both: dict[str, Any] = {  # what a season's own page and its series' page both say
-                **identity(site, f"{site_id}/{slug.replace('season-0', 'specials')}"),
-                "title": series.title
-                if is_metacritic
-                else f"Season {number}"
-                if number
-                else "Specials",
-                "kind": "season",
-                "year": int(release[:4]),
-                "series_id": site_id,
-                "series_title": series.title,
-                "season": number,
-            }
-            row = Movie(**both, release_date=None if is_metacritic else release[:7], source="list")
-            page = replace(series, **both, scores=scores, end_year=None, season_count=None)
-            if is_metacritic:
-                # The page has what it says of the series, and the season's own scores.
-                page.imdb_id = None
-                page.release_date = None
-                page.external_ids = {}
-                page.credits = [one for one in series.credits if one.role != "creator"]
-                row.scores = [score for score in scores if score.kind == "metascore"]
-            else:
-                page.release_date = release
-                page.episode_count = len(episodes)
-                add_own(page, self.dice("own", page.site_id))
-                row.scores = [
-                    Score(kind=one.kind, value=one.value)
-                    for one in scores
-                    if one.kind in SCOREBOARD_KINDS
-                ]
-            title.listed[site].append(row)
-            own = [self._on_other_site(page, index, one) for one in episodes if number]
-            title.parts[site] += [page, *own]
-        if not is_metacritic:
-            title.listed[site].reverse()  # the latest season comes first
-
-    def _scores(self, site: SlugSite, index: int, season: int | None = None) -> list[Score]:
-        """Return the scores of a series, or of a season.
-
-        Specials have none, nor has every fourth series on Rotten Tomatoes.
-        """
-        dice = self.dice(f"{site} scores", index, season)
-        mean = self.rating(index)[0]
-        is_scored = season != 0 if season is not None else site == "metacritic" or index % 4 != 1
-        critics = dice.near(mean) if is_scored and dice.chance(0.75) else None
-        return scores_on(
-            site, critics, dice.near(mean) if is_scored and dice.chance(0.85) else None, dice, 90
-        )
-
-    def _on_other_site(self, season: Movie, index: int, episode: Movie) -> Movie:
-        """Return what another site's page says of an episode.
-
-        On Metacritic users rate them, and only that is known of its pages; on Rotten Tomatoes
-        critics do.
-        """
-        dice = self.dice(season.site, episode.site_id)
-        is_shown = str(episode.release_date) <= self.today.isoformat()
-        score = dice.near(self.rating(index)[0]) if is_shown and dice.chance(0.7) else None
-        own = {
-            name: getattr(episode, name)
-            for name in ("title", "kind", "year", "release_date", "episode")
-        }
-        if season.site == "metacritic":
-            slug = f"episode-{episode.episode}-{slugify(episode.title, '-')}"
-            count = 4 + dice.below(200)
-            return Movie(
-                **own,
-                **identity("metacritic", f"{season.site_id}/{slug}"),
-                series_id=season.series_id,
-                series_title=season.series_title,
-                season=season.season,
-                scores=[Score(kind="metacritic_user", value=score / 10, count=count)]
-                if score
-                else [],
-            )
-        own |= identity("rottentomatoes", f"{season.site_id}/e{episode.episode:02}")
-        scores = scores_on("rottentomatoes", score, None, dice, 30)
-        page = replace(season, **own, plot=episode.plot, episode_count=None, scores=scores)
-        return add_own(page, self.dice("own", page.site_id))

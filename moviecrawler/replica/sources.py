@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
@@ -14,7 +14,7 @@ from moviecrawler.replica.datasets import FILES, Dataset
 from moviecrawler.replica.markup import render
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import title_url
-from moviecrawler.sites.replicas import Markup
+from moviecrawler.sites.replicas import Markup, replica_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
     from moviecrawler.replica.collection import Collection
     from moviecrawler.sites.profile import Sitemap
-    from moviecrawler.sites.replicas import Json, SiteReplica
+    from moviecrawler.sites.replicas import Json
 
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
@@ -83,7 +83,8 @@ class Source:
         return Answer(msgspec.json.encode(page), JSON)
 
     def _title(self, site: Site, path: str) -> Answer | None:
-        found = self._collection.find(site, path.strip("/").removeprefix("title/"))
+        before_id = SITES[site].title_path.partition("{}")[0].lstrip("/")
+        found = self._collection.find(site, path.strip("/").removeprefix(before_id))
         if found is None:
             return None
         title, movie = found
@@ -126,11 +127,6 @@ class Source:
                 path = f"{beginning}{start // SITEMAP_PART}.xml"
                 parts[path] = ids[start : start + SITEMAP_PART]
         return parts
-
-
-def replica_of(site: Site) -> SiteReplica:
-    """Return what makes a site's pages."""
-    return cast("SiteReplica", SITES[site].module("replica"))
 
 
 def _beginning_of_parts(sitemap: Sitemap) -> str:

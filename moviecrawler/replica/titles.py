@@ -8,15 +8,18 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final
 
-from moviecrawler.replica.words import Dice
 from moviecrawler.sites import ID_SITE, SITES
+from moviecrawler.sites.ids import part_of_series
+from moviecrawler.sites.replicas import replica_of
+from moviecrawler.sites.words import Dice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from moviecrawler.items import Movie, Site
-    from moviecrawler.sites.replicas import Title
+    from moviecrawler.sites.replicas import Name, Title
 
+OTHERS: Final = tuple(site for site in SITES if site != ID_SITE)
 CHART_SIZE: Final = 250
 FIRST_SERIES_ID = 90_000_000
 IDS_OF_SERIES = 500
@@ -49,19 +52,17 @@ class Titles:
         """
         raise NotImplementedError
 
-    def order(self, _name: str, index: int) -> int:
-        """Return the sort key of a title in Metacritic's finder.
-
-        By default it is the title's rank of popularity.
-        """
-        return index
-
     def _weight(self, index: int) -> float:
         """Return what the Top 250 is ordered by; 0 for a title that can't be in it."""
         return (self.rating(index) or (0.0,))[0]
 
-    def _add(self, index: int, ids: Mapping[Site, str]) -> None:
+    def _add(self, name: Name, imdb_id: str, dice: Dice) -> None:
         """Give a title the ids of its pages, or others where another title has them."""
+        index = name.index
+        ids = {ID_SITE: imdb_id}
+        for site in OTHERS:
+            if own_id := replica_of(site).title_id(name, dice):
+                ids[site] = own_id
         for site, site_id in ids.items():
             free = site_id if _key(site, site_id) not in self._indexes else f"{site_id}-{index}"
             self._indexes[_key(site, free)] = index
@@ -129,4 +130,5 @@ def _key(site: Site, site_id: str) -> tuple[Site, str]:
         and (number := int(site_id[2:])) >= FIRST_SERIES_ID
     ):
         return site, f"tt{number - number % IDS_OF_SERIES}"
-    return site, "/".join(_spelt(site, site_id).split("/")[:2])
+    part = part_of_series(site, site_id)
+    return site, _spelt(site, part.series_id if part else site_id)

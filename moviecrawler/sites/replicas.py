@@ -5,15 +5,21 @@ The pages of a site are functions of made-up titles: they know neither server no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NewType, Protocol
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal, NewType, Protocol, cast, get_args
 
 from moviecrawler.extract.linked_data import KINDS
+from moviecrawler.items import Movie, Role, Score
+from moviecrawler.sites import SCORES, SITES
+from moviecrawler.sites.ids import title_url
+from moviecrawler.sites.words import Dice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from datetime import date
 
-    from moviecrawler.items import Movie, Site
+    from moviecrawler.items import RelatedTitle, ScoreKind, Site
 
 
 @dataclass(slots=True)
@@ -60,9 +66,6 @@ class Titles(Protocol):
     def title(self, index: int, /) -> Title:
         """Return a title."""
 
-    def order(self, name: str, index: int) -> int:
-        """Return the sort key of a title in the order of that name."""
-
 
 class Collection(Titles, Protocol):
     """The films, and the series."""
@@ -70,6 +73,81 @@ class Collection(Titles, Protocol):
     @property
     def series(self) -> Titles:
         """The series."""
+
+    def critics(self, site: Site, index: int) -> int | None:
+        """Return a film's score by critics on a site, of 0 to 100; None where it has none."""
+
+    def year(self, site: Site, index: int) -> int:
+        """Return a film's year on a site other than that of the ids."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """What the ids of a film or a series are made of."""
+
+    index: int
+    kind: Literal["movie", "series"]
+    english: str
+    """Its title, in Latin script."""
+    year: int
+    is_repeated: bool
+    """Whether an earlier title has the same name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """What a site makes the items of a title's pages of."""
+
+    site_id: str
+    index: int
+    facts: Movie
+    """The item of its page on the site of the ids, without scores. What it says is true
+    everywhere."""
+    seed: int
+    dice: Dice
+
+    def dice_for(self, *purpose: object) -> Dice:
+        """Return random numbers for a purpose, which names the site."""
+        return Dice(self.seed, *purpose)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilmDraft(_Draft):
+    """A film."""
+
+    year: int
+    """It may be one off that of the facts."""
+    critics: int | None
+    users: int | None
+    """Scores of 0 to 100; None where there is none."""
+    similar: list[RelatedTitle]
+    """Those that its page recommends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesDraft(_Draft):
+    """A series."""
+
+    rating: float
+    """Scores are near this, of 1 to 10."""
+    today: date
+    seasons: dict[int, list[Movie]]
+    """The facts of the episodes of each season that has some; season 0 has the specials."""
+
+    def score(self, dice: Dice, share: float) -> int | None:
+        """Return a score of 0 to 100, which there is with the probability `share`."""
+        return dice.near(self.rating) if dice.chance(share) else None
+
+
+@dataclass(slots=True)
+class SeriesPages:
+    """The items of a series' pages on a site."""
+
+    series: Movie
+    listed: list[Movie] = field(default_factory=list)
+    """The seasons as the series' page lists them, in its order."""
+    parts: list[Movie] = field(default_factory=list)
+    """Those of the pages of its seasons and episodes."""
 
 
 Json = NewType("Json", dict[str, Any])
@@ -105,6 +183,17 @@ class SiteReplica(Protocol):
     MOVED: int
     """The status that leads from another spelling of an address to its own."""
 
+    # The site of the ids has no use for the first three: the titles are its own.
+
+    def title_id(self, name: Name, dice: Dice) -> str | None:
+        """Return the id of a film or a series; None where the site lacks it."""
+
+    def film(self, draft: FilmDraft) -> Movie:
+        """Return the item of a film's page."""
+
+    def series(self, draft: SeriesDraft) -> SeriesPages:
+        """Return the items of the pages of a series."""
+
     def title_page(self, title: Title, movie: Movie) -> Markup:
         """Return the page of a title, or of a season or an episode of it."""
 
@@ -115,3 +204,79 @@ class SiteReplica(Protocol):
 
         Raises ValueError for a parameter that can't be read.
         """
+
+
+@cache
+def replica_of(site: Site) -> SiteReplica:
+    """Return what makes a site's pages."""
+    return cast("SiteReplica", SITES[site].module("replica"))
+
+
+def identity(site: Site, site_id: str) -> dict[str, Any]:
+    """Return what an item has that is of its id."""
+    return {"site": site, "site_id": site_id, "url": title_url(site, site_id)}
+
+
+def new_item(
+    site: Site, draft: FilmDraft | SeriesDraft, person_id: Callable[[str], str], cast_size: int
+) -> Movie:
+    """Return the item of a title's page, with what the facts say that all sites have.
+
+    `person_id` makes an id of a name; of the cast the first `cast_size` are there.
+    """
+    facts = draft.facts
+    return Movie(
+        **identity(site, draft.site_id),
+        **{
+            name: getattr(facts, name)
+            for name in ("title", "kind", "runtime_minutes", "genres", "certificate", "plot")
+        },
+        credits=[
+            replace(credit, person_id=person_id(credit.name or ""))
+            for credit in sorted(
+                facts.credits, key=lambda credit: get_args(Role).index(credit.role)
+            )
+            if credit.role != "cast" or credit.position <= cast_size
+        ],
+    )
+
+
+def season_facts(series: Movie, site_id: str, number: int, episodes: list[Movie]) -> dict[str, Any]:
+    """Return what a season's own page and its series' page both say."""
+    return {
+        **identity(series.site, site_id),
+        "title": series.title,
+        "kind": "season",
+        "year": int(str(episodes[0].release_date)[:4]),
+        "series_id": series.site_id,
+        "series_title": series.title,
+        "season": number,
+    }
+
+
+_CERTIFIED: Final = 0.75
+_FRESH: Final = 0.6
+
+
+def new_score(
+    kind: ScoreKind,
+    value: float,
+    count: int,
+    sentiments: tuple[str, str] = ("POSITIVE", "NEGATIVE"),
+) -> Score:
+    """Return a score, with those of the facts beside it that its site publishes."""
+    form = SCORES[kind]
+    share = value / form.scale
+    liked = int(count * share)
+    neutral = (count - liked) // 2 if "neutral" in form.facts else 0
+    facts: dict[str, Any] = {
+        "count": count,
+        "liked": liked,
+        "neutral": neutral,
+        "disliked": count - liked - neutral,
+        "average": round((form.average_scale or 0) * share, 1),
+        "reviews": count // 3,
+        "certified": share >= _CERTIFIED,
+        "sentiment": sentiments[share < _FRESH],
+    }
+    return Score(kind=kind, value=float(value), **{name: facts[name] for name in form.facts})

@@ -1,10 +1,9 @@
 """A right reader gets the replica's items from its pages and lists, and nothing else."""
 
 import gzip
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 
 import pytest
 
@@ -26,6 +25,11 @@ COLLECTION = Collection(1, TITLES, 20)
 SERIES = COLLECTION.series
 SLUG = SERIES.ids["metacritic"][1]
 FINDER = "/finder/metacritic/web?mcoTypeId=2&limit=24&sortBy="
+FINDER_KEYS: dict[str, Callable[[int], int]] = {
+    "-metaScore": lambda index: -(COLLECTION.critics("metacritic", index) or 0),
+    "-releaseDate": lambda index: -COLLECTION.year("metacritic", index),
+    "-popularityCount": int,
+}
 ON_METACRITIC = list(COLLECTION.ids["metacritic"])
 ON_TOMATOES = list(COLLECTION.ids["rottentomatoes"])
 TOMATOES = SERIES.ids["rottentomatoes"][1]
@@ -135,9 +139,9 @@ def test_a_page_is_encoded_as_asked(replica: ReplicaProcess, accepted: str) -> N
             (
                 "metacritic",
                 FINDER + order,
-                sorted(ON_METACRITIC, key=partial(COLLECTION.order, order)),
+                sorted(ON_METACRITIC, key=key),
             )
-            for order in ("-metaScore", "-releaseDate", "-popularityCount")
+            for order, key in FINDER_KEYS.items()
         ),
         ("rottentomatoes", "/browse/movies_at_home/sort:popular", ON_TOMATOES),
         ("rottentomatoes", "/browse/movies_in_theaters", ON_TOMATOES[:IN_THEATERS]),

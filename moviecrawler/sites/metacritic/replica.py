@@ -9,18 +9,32 @@ holds there is not known, and is its season's here.
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from moviecrawler.items import Award, Movie, Offer, Score
 from moviecrawler.sites import SCORES
 from moviecrawler.sites.metacritic.values import IMAGES, OFFER_KINDS
-from moviecrawler.sites.replicas import LINKED_TYPES, Json, Markup, Refusal
+from moviecrawler.sites.replicas import (
+    LINKED_TYPES,
+    Json,
+    Markup,
+    Refusal,
+    SeriesPages,
+    identity,
+    new_item,
+    new_score,
+    season_facts,
+)
+from moviecrawler.sites.words import WORDS, slugify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moviecrawler.items import Credit, Movie, Offer, RelatedTitle, ScoreKind
-    from moviecrawler.sites.replicas import Collection, Title, Titles
+    from moviecrawler.items import Credit, RelatedTitle, ScoreKind
+    from moviecrawler.sites.replicas import Collection, FilmDraft, Name, SeriesDraft, Title
+    from moviecrawler.sites.words import Dice
 
 ROBOTS: Final = """
 User-agent: *
@@ -37,7 +51,142 @@ CHALLENGE: Final = Refusal(
 )
 MOVED: Final = 301
 MOST_FINDER_ROWS: Final = 100
+_MOST_CAST: Final = 15
+_MOST_CRITICS: Final = 300
+_MOST_CRITICS_OF_SERIES: Final = 90
 _GROUPS: Final = {"cast": "Cast", "director": "Directed By", "writer": "Written By"}
+
+
+def title_id(name: Name, dice: Dice) -> str | None:
+    """Return the id of a film or a series; one of ten is lacking."""
+    slug = slugify(name.english, "-")
+    if name.kind == "series":
+        if name.index % 10 == 9:  # noqa: PLR2004 - one of ten
+            return None
+        return f"tv/{slug}-{name.year}" if name.is_repeated else f"tv/{slug}"
+    if name.index % 10 == 5:  # noqa: PLR2004 - as above
+        return None
+    if name.is_repeated or dice.chance(0.15):
+        return f"movie/{slug}-{name.year}"
+    return f"movie/{slug}"
+
+
+def film(draft: FilmDraft) -> Movie:
+    """Return the item of a film's page."""
+    release_date = draft.dice.day_in(draft.year)
+    scores = _scores_of(draft.critics, draft.users, draft.dice, _MOST_CRITICS)
+    movie = _item(draft)
+    movie.year = draft.year
+    movie.release_date = release_date
+    movie.related = draft.similar
+    movie.scores = scores
+    return movie
+
+
+def series(draft: SeriesDraft) -> SeriesPages:
+    """Return the items of the pages of a series.
+
+    A season's page has what it says of the series, and the season's own scores.
+    """
+    movie = _item(draft)
+    movie.year = draft.facts.year
+    movie.release_date = draft.facts.release_date
+    movie.season_count = len(draft.seasons)
+    movie.scores = _scores_of_series(draft)
+    pages = SeriesPages(movie)
+    for number, episodes in draft.seasons.items():
+        slug = f"season-{number}" if number else "specials"
+        facts = season_facts(movie, f"{draft.site_id}/{slug}", number, episodes)
+        season = replace(
+            movie,
+            **facts,
+            imdb_id=None,
+            release_date=None,
+            season_count=None,
+            external_ids={},
+            credits=[credit for credit in movie.credits if credit.role != "creator"],
+            scores=_scores_of_series(draft, number),
+        )
+        row = Movie(**facts, source="list")
+        row.scores = [score for score in season.scores if score.kind == "metascore"]
+        pages.listed.append(row)
+        pages.parts.append(season)
+        pages.parts += [_episode(draft, season, episode) for episode in episodes if number]
+    return pages
+
+
+def _item(draft: FilmDraft | SeriesDraft) -> Movie:
+    """Return what the pages of films and series both have."""
+    facts = draft.facts
+    dice = draft.dice
+    movie = new_item("metacritic", draft, lambda name: f"person/{slugify(name, '-')}", _MOST_CAST)
+    movie.offers = [
+        Offer(
+            **offer,
+            country="US",
+            url=f"https://{slugify(offer['provider'], '-')}.example/title/{facts.site_id}",
+            source="JustWatch",
+        )
+        for offer in WORDS["offers"][dice.pick((0, 1, 2, 3, 5)) :]
+    ]
+    section = "movie" if facts.kind == "movie" else "tv-show"
+    movie.external_ids = {
+        "metacritic": str(2_000_000_000 + dice.below(100_000_000)),
+        "justwatch": f"/us/{section}/{slugify(facts.title, '-') or facts.site_id}",
+    }
+    movie.imdb_id = facts.imdb_id if dice.chance(0.92) else None
+    if facts.poster_url:
+        movie.poster_url = f"{IMAGES}/provider/2/13/2-{facts.site_id}.jpg"
+        movie.poster_width = 1280
+        movie.poster_height = 1920
+    movie.keywords = [keyword.replace(" ", "-") for keyword in facts.keywords]
+    movie.taglines = [f"{dice.word('heroes')} has one night left."]
+    movie.awards = [Award(event="Silver Reel", wins=dice.below(5), nominations=6)]
+    return movie
+
+
+def _episode(draft: SeriesDraft, season: Movie, facts: Movie) -> Movie:
+    """Return the item of an episode's page, of which only this is known. Users rate episodes."""
+    dice = draft.dice_for("metacritic", facts.site_id)
+    is_shown = str(facts.release_date) <= draft.today.isoformat()
+    score = draft.score(dice, 0.7) if is_shown else None
+    slug = f"episode-{facts.episode}-{slugify(facts.title, '-')}"
+    count = 4 + dice.below(200)
+    return Movie(
+        **identity("metacritic", f"{season.site_id}/{slug}"),
+        title=facts.title,
+        kind=facts.kind,
+        year=facts.year,
+        release_date=facts.release_date,
+        series_id=season.series_id,
+        series_title=season.series_title,
+        season=season.season,
+        episode=facts.episode,
+        scores=[Score(kind="metacritic_user", value=score / 10, count=count)] if score else [],
+    )
+
+
+def _scores_of_series(draft: SeriesDraft, season: int | None = None) -> list[Score]:
+    """Return the scores of a series, or of a season; specials have none."""
+    dice = draft.dice_for("metacritic scores", draft.index, season)
+    critics = draft.score(dice, 0.75) if season != 0 else None
+    users = draft.score(dice, 0.85) if season != 0 else None
+    return _scores_of(critics, users, dice, _MOST_CRITICS_OF_SERIES)
+
+
+def _scores_of(critics: int | None, users: int | None, dice: Dice, most: int) -> list[Score]:
+    """Return the scores of a page, by at most so many critics."""
+    reviews = 5 + dice.below(most)
+    ratings = 50 + dice.below(100_000)
+    shown: list[tuple[ScoreKind, float | None, int]] = [
+        ("metascore", critics, reviews),
+        ("metacritic_user", users and users / 10, ratings),
+    ]
+    return [
+        new_score(kind, value, count, ("Generally favorable", "Mixed or average"))
+        for kind, value, count in shown
+        if value is not None
+    ]
 
 
 def title_page(title: Title, movie: Movie) -> Markup:
@@ -76,7 +225,7 @@ def list_page(
     if kind not in {"1", "2"}:
         return None
     titles = collection if kind == "2" else collection.series
-    ordered = _ordered(titles, order)
+    ordered = _ordered(collection, kind, order)
     end = min(offset + min(max(limit, 1), MOST_FINDER_ROWS), len(ordered))
     shown = ordered[offset:end]
     if shown and order == "-metaScore" and end < len(ordered) and ordered[end][0] == shown[-1][0]:
@@ -89,9 +238,20 @@ def list_page(
 
 
 @functools.lru_cache(maxsize=16)
-def _ordered(titles: Titles, order: str) -> list[tuple[int, int]]:
-    """Return the indexes of all titles with what they are ordered by, the first one first."""
-    return sorted((titles.order(order, index), index) for index in titles.ids["metacritic"])
+def _ordered(collection: Collection, kind: str, order: str) -> list[tuple[int, int]]:
+    """Return the indexes of all titles with what they are ordered by, the first one first.
+
+    Series are in the order of popularity, whatever the order is.
+    """
+    if kind == "1":
+        return [(index, index) for index in collection.series.ids["metacritic"]]
+
+    def key(index: int) -> int:
+        if order == "-metaScore":
+            return -(collection.critics("metacritic", index) or 0)
+        return -collection.year("metacritic", index) if order == "-releaseDate" else index
+
+    return sorted((key(index), index) for index in collection.ids["metacritic"])
 
 
 def _flattened(value: Any) -> list[Any]:

@@ -6,16 +6,32 @@ Pages have scripts of JSON, a list of details, and JSON-LD.
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
-from moviecrawler.sites.replicas import LINKED_TYPES, Json, Markup, Refusal
+from moviecrawler.items import Movie, Offer, Score
+from moviecrawler.sites import SCOREBOARD_KINDS
+from moviecrawler.sites.replicas import (
+    LINKED_TYPES,
+    Json,
+    Markup,
+    Refusal,
+    SeriesPages,
+    identity,
+    new_item,
+    new_score,
+    season_facts,
+)
+from moviecrawler.sites.words import WORDS, slugify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moviecrawler.items import Movie, Score, ScoreKind
-    from moviecrawler.sites.replicas import Collection, Title
+    from moviecrawler.items import ScoreKind
+    from moviecrawler.sites.replicas import Collection, FilmDraft, Name, SeriesDraft, Title
+    from moviecrawler.sites.words import Dice
 
 ROBOTS: Final = """
 User-agent: *
@@ -31,7 +47,168 @@ MOVED: Final = 301
 IN_THEATERS: Final = 56
 """How many of the most popular films are in theaters."""
 BROWSE_ROWS: Final = 28
+_MOST_CAST: Final = 8
+_MOST_CRITICS: Final = 300
+_MOST_CRITICS_OF_SERIES: Final = 90
+_MOST_CRITICS_OF_EPISODE: Final = 30
+_ENOUGH_REVIEWS: Final = 20
+"""Reviews from which on there is a consensus, and a score of top critics."""
 _MILLION: Final = 1_000_000
+
+
+def title_id(name: Name, dice: Dice) -> str | None:
+    """Return the id of a film or a series, of which some are lacking.
+
+    Slugs are as irregular as the site's own.
+    """
+    slug = slugify(name.english, "_")
+    if name.kind == "series":
+        if name.index % 10 == 8:  # noqa: PLR2004 - one of ten
+            return None
+        return f"tv/{slug}_{name.year}" if name.is_repeated else f"tv/{slug}"
+    if name.index % 8 == 3:  # noqa: PLR2004 - one of eight
+        return None
+    if name.is_repeated or dice.chance(0.2):
+        slug += f"_{name.year}"
+    elif dice.chance(0.12):
+        slug = slug.removeprefix("the_")
+    elif dice.chance(0.06):
+        slug = f"1{name.index:06}-{slug}"
+    elif dice.chance(0.1):
+        slug = slug.replace("_", "-")
+    return f"m/{slug}"
+
+
+def film(draft: FilmDraft) -> Movie:
+    """Return the item of a film's page."""
+    dice = draft.dice
+    # The site states no day in theaters of what only streams.
+    release_date = None if dice.chance(0.05) else dice.day_in(draft.year)
+    scores = _scores_of(draft.critics, draft.users, dice, _MOST_CRITICS)
+    movie = _item(draft, scores)
+    movie.year = draft.year
+    movie.release_date = release_date
+    movie.related = draft.similar
+    return movie
+
+
+def series(draft: SeriesDraft) -> SeriesPages:
+    """Return the items of the pages of a series; its page lists the latest season first."""
+    facts = draft.facts
+    movie = _item(draft, _scores_of_series(draft))
+    movie.year = facts.year
+    # "2012" means 2012 to 2012.
+    movie.end_year = None if facts.end_year == facts.year else facts.end_year
+    movie.release_date = facts.release_date
+    movie.season_count = facts.season_count
+    pages = SeriesPages(movie)
+    for number, episodes in draft.seasons.items():
+        release = str(episodes[0].release_date)
+        both = season_facts(movie, f"{draft.site_id}/s{number:02}", number, episodes)
+        both["title"] = f"Season {number}" if number else "Specials"
+        season = replace(
+            movie,
+            **both,
+            end_year=None,
+            season_count=None,
+            release_date=release,
+            episode_count=len(episodes),
+            scores=_scores_of_series(draft, number),
+        )
+        _add_own(season, draft.dice_for("own", season.site_id))
+        row = Movie(**both, release_date=release[:7], source="list")
+        row.scores = [
+            Score(kind=score.kind, value=score.value)
+            for score in season.scores
+            if score.kind in SCOREBOARD_KINDS
+        ]
+        pages.listed.insert(0, row)
+        pages.parts.append(season)
+        pages.parts += [_episode(draft, season, episode) for episode in episodes if number]
+    return pages
+
+
+def _item(draft: FilmDraft | SeriesDraft, scores: list[Score]) -> Movie:
+    """Return what the pages of films and series both have."""
+    facts = draft.facts
+    movie = new_item(
+        "rottentomatoes", draft, lambda name: f"celebrity/{slugify(name, '_')}", _MOST_CAST
+    )
+    for offer in WORDS["offers"][draft.dice.pick((0, 1, 2, 3, 5)) :]:
+        provider = slugify(offer["provider"], "-")
+        url = f"https://{provider}.example/title/{facts.site_id}"
+        movie.offers.append(Offer(provider=provider, kind=offer["kind"], country="US", url=url))
+    movie.languages = facts.languages
+    if facts.poster_url:
+        movie.poster_url = f"https://resizing.flixster.com/206x305/v2/{facts.site_id}.jpg"
+    movie.amounts = [amount for amount in facts.amounts if amount.kind == "domestic"]
+    movie.scores = scores
+    return _add_own(movie, draft.dice)
+
+
+def _add_own(movie: Movie, dice: Dice) -> Movie:
+    """Add the site's ids of a title, and what critics agree upon where enough have written."""
+    number = str(2_000_000_000 + dice.below(100_000_000))
+    ems = str(UUID(int=dice.getrandbits(128)))
+    movie.external_ids = {"ems": ems, "rottentomatoes": number}
+    text = f"A {dice.word('adjectives').lower()} tale {dice.word('troubles')}"
+    movie.consensus = text if movie.score("tomatometer_top") else None
+    return movie
+
+
+def _episode(draft: SeriesDraft, season: Movie, facts: Movie) -> Movie:
+    """Return the item of an episode's page. Critics rate episodes."""
+    dice = draft.dice_for("rottentomatoes", facts.site_id)
+    is_shown = str(facts.release_date) <= draft.today.isoformat()
+    score = draft.score(dice, 0.7) if is_shown else None
+    page = replace(
+        season,
+        **identity("rottentomatoes", f"{season.site_id}/e{facts.episode:02}"),
+        title=facts.title,
+        kind=facts.kind,
+        year=facts.year,
+        release_date=facts.release_date,
+        episode=facts.episode,
+        plot=facts.plot,
+        episode_count=None,
+        scores=_scores_of(score, None, dice, _MOST_CRITICS_OF_EPISODE),
+    )
+    return _add_own(page, draft.dice_for("own", page.site_id))
+
+
+def _scores_of_series(draft: SeriesDraft, season: int | None = None) -> list[Score]:
+    """Return the scores of a series, or of a season.
+
+    Specials have none, nor has every fourth series.
+    """
+    dice = draft.dice_for("rottentomatoes scores", draft.index, season)
+    is_scored = draft.index % 4 != 1 if season is None else season != 0
+    critics = draft.score(dice, 0.75) if is_scored else None
+    users = draft.score(dice, 0.85) if is_scored else None
+    return _scores_of(critics, users, dice, _MOST_CRITICS_OF_SERIES)
+
+
+def _scores_of(critics: int | None, users: int | None, dice: Dice, most: int) -> list[Score]:
+    """Return the scores of a page, by at most so many critics."""
+    reviews = 5 + dice.below(most)
+    ratings = 50 + dice.below(100_000)
+    top = critics if reviews >= _ENOUGH_REVIEWS else None
+    # Where those who bought a ticket have a score, that is the one shown.
+    verified = None
+    everybody = users
+    count = ratings
+    if users is not None and reviews % 3 == 0:
+        verified = users
+        everybody = max(users - 4, 0)
+        count = ratings // 2
+    shown: list[tuple[ScoreKind, int | None, int]] = [
+        ("tomatometer", critics, reviews),
+        ("popcornmeter", users, count),
+        ("tomatometer_top", top and max(top - 7, 0), reviews // 4),
+        ("popcornmeter_all", everybody, ratings),
+        ("popcornmeter_verified", verified, count),
+    ]
+    return [new_score(kind, value, number) for kind, value, number in shown if value is not None]
 
 
 def title_page(title: Title, movie: Movie) -> Markup:

@@ -1,4 +1,4 @@
-"""The words of the replica's titles, people and pages. All of them are invented."""
+"""The invented words and people of the replica, and its random numbers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,9 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def read_toml(name: str) -> dict[str, Any]:
-    """Return what a file of this folder holds."""
-    return tomllib.loads(read_package_file("moviecrawler.replica", name))
-
-
 WORDS: Final[dict[str, Any]] = {
     name: words.split() if isinstance(words, str) else words
-    for name, words in read_toml("words.toml").items()
+    for name, words in tomllib.loads(read_package_file("moviecrawler.sites", "words.toml")).items()
 }
 
 
