@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 
 from moviecrawler.datasets.tables import BASICS, CHARTS, NO_ID, RATINGS, Tables
 from moviecrawler.datasets.titles import MissingTitle, dataset_names, read_titles
+from moviecrawler.items import ListEntry, ListPage
+from moviecrawler.sites import ID_SITE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from moviecrawler.datasets.files import FileClient
@@ -43,6 +46,33 @@ class DatasetPass:
         """The rank of each title of the chart that is requested."""
         self.list_damage = ""
         """Why titles of the list may be missing; it is known at the end of the pass."""
+
+    @property
+    def damaged_rows(self) -> int:
+        """How many rows are damaged."""
+        return sum(rows for rows, _ in self.damaged.values())
+
+    def describe_damage(self) -> str:
+        """Return a sentence about the damaged rows, of which there are some."""
+        (dataset, row_id), (_, reason) = next(iter(self.damaged.items()))
+        return (
+            f"IMDb's datasets have {self.damaged_rows} damaged rows, the first in {dataset} of "
+            f"{row_id or 'no id'}: {reason}"
+        )
+
+    def chart(self, name: str, limit: int | None, now: datetime) -> ListPage:
+        """Return the chart that was computed, as far as it was requested."""
+        ranks = sorted(self.ranks.items(), key=lambda item: item[1])
+        return ListPage(
+            site=ID_SITE,
+            list_name=name,
+            pass_at=now,
+            next_offset=len(ranks),
+            ends="list" if limit is None else "reading",
+            entries=[ListEntry(site_id=site_id, rank=rank) for site_id, rank in ranks],
+            computed=True,
+            read_at=now,
+        )
 
     def interrupt(self) -> None:
         """End what is being fetched or read, which then raises InterruptedReadError."""

@@ -13,7 +13,7 @@ from scrapy import Request
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.frontier.contract import holds_none
-from moviecrawler.items import Fetched, ListEntry, ListPage, Movie
+from moviecrawler.items import Fetched, Movie
 from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.politeness.middleware import politeness_of
@@ -198,7 +198,7 @@ class DatasetSpider(ListSpider):
                     for item in self._items_of(title):
                         yield item
                 if datasets.ranks:
-                    yield self._chart_of(datasets, str(list_name))
+                    yield datasets.chart(str(list_name), self.plan.limit, utc_now())
                 self._report_damage(datasets, response.url)
             except InterruptedReadError as error:
                 logger.info(
@@ -234,21 +234,6 @@ class DatasetSpider(ListSpider):
             client,
         )
 
-    def _chart_of(self, datasets: DatasetPass, name: str) -> ListPage:
-        """Return a chart that was computed from the datasets, as far as it was requested."""
-        now = utc_now()
-        ranks = sorted(datasets.ranks.items(), key=lambda item: item[1])
-        return ListPage(
-            site=self.site,
-            list_name=name,
-            pass_at=now,
-            next_offset=len(ranks),
-            ends="list" if self.plan.limit is None else "reading",
-            entries=[ListEntry(site_id=site_id, rank=rank) for site_id, rank in ranks],
-            computed=True,
-            read_at=now,
-        )
-
     def _items_of(self, title: Movie | MissingTitle) -> Iterator[Any]:
         """Yield the Movie, or the Miss, of a title of the datasets."""
         now = utc_now()
@@ -264,11 +249,8 @@ class DatasetSpider(ListSpider):
     def _report_damage(self, datasets: DatasetPass, url: str) -> None:
         """Account for damaged rows, and for a list that may lack titles because of them."""
         if datasets.damaged:
-            rows = sum(rows for rows, _ in datasets.damaged.values())
-            self.crawler.stats.inc_value("extraction/errors/dataset", rows)
-            (dataset, row_id), (_, reason) = next(iter(datasets.damaged.items()))
-            message = "IMDb's datasets have %d damaged rows, the first in %s of %s: %s"
-            logger.error(message, rows, dataset, row_id or "no id", reason, extra={"spider": self})
+            self.crawler.stats.inc_value("extraction/errors/dataset", datasets.damaged_rows)
+            logger.error("%s", datasets.describe_damage(), extra={"spider": self})
         if datasets.list_damage:
             self.list_missed(url, "failed", datasets.list_damage)
 
