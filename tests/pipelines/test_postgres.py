@@ -237,7 +237,7 @@ def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database
         title("metacritic", "movie/salt", title="Salt", scores=[Score(kind="metascore", value=50)]),
     )
     query = (
-        "SELECT to_jsonb(s), ARRAY[critics_mean, users_mean, overall]::float[]"
+        "SELECT to_jsonb(s), ARRAY[critics_mean, users_mean, overall, scores_known]::float[]"
         " FROM scoreboard s ORDER BY imdb_id"
     )
     rows: Any = execute(database_url, query)
@@ -259,5 +259,5 @@ def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database
         same := "same title, same year",
         f"{same}, but only 900 votes on IMDb",
     ]
-    assert (means, of_critics) == ([76, 80, 78], [50, None, 50])
+    assert (means, of_critics) == ([76, 80, 78, 4], [50, None, None, 1])
     assert (other["title"], other["metacritic_id"]) == ("Salt", "movie/salt")

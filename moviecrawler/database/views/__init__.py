@@ -95,8 +95,12 @@ def _mean(values: Sequence[str]) -> str:
     if not values:
         return "NULL"
     total = " + ".join(f"coalesce({value}, 0)" for value in values)
-    number = " + ".join(f"CASE WHEN {value} IS NULL THEN 0 ELSE 1 END" for value in values)
-    return f"({total}) / nullif({number}, 0)"
+    return f"({total}) / nullif({_number_of(values)}, 0)"
+
+
+def _number_of(values: Iterable[str]) -> str:
+    """Return how many of some values are not null."""
+    return " + ".join(["0", *(f"CASE WHEN {value} IS NULL THEN 0 ELSE 1 END" for value in values)])
 
 
 # The same row as in `title_scores`, found by indexes: the first rows of the view then cost little.
@@ -137,6 +141,7 @@ def _scoreboard(sites: Mapping[str, str], kinds: Sequence[ShownKind]) -> dict[st
         ],
         "critics_mean": [_mean([scaled[kind.kind] for kind in kinds if not kind.audience])],
         "users_mean": [_mean([scaled[kind.kind] for kind in kinds if kind.audience])],
+        "scores_known": [_number_of(scaled.values())],
         "time_columns": [f"{site}_fetched_at" for site in sites],
         "times": [f"{site}.scraped_at AS {site}_fetched_at" for site in sites],
         "list_columns": [f"{site}_list_rank" for site in sites],

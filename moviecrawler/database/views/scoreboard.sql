@@ -7,8 +7,10 @@ SELECT title_id, title, year, kind, runtime_minutes,
     {score_columns},
     round(critics_mean, 1) AS critics_mean,
     round(users_mean, 1) AS users_mean,
-    -- Critics and users count the same, however many scores each has.
-    round(coalesce((critics_mean + users_mean) / 2, critics_mean, users_mean), 1) AS overall,
+    -- Critics and users count the same, however many scores each has. Null unless both are known:
+    -- the mean of one side can't be compared with that of both.
+    round((critics_mean + users_mean) / 2, 1) AS overall,
+    scores_known,
     {time_columns},
     {list_columns},
     best_list_rank,
@@ -22,6 +24,7 @@ FROM (
         {scores},
         {critics_mean} AS critics_mean,
         {users_mean} AS users_mean,
+        {scores_known} AS scores_known,
         {times},
         {lists},
         (SELECT min(l.rank)
