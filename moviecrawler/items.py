@@ -49,8 +49,9 @@ Currency = Annotated[str, Meta(pattern="^[A-Z]{3}$")]
 Count = Annotated[int, Meta(ge=0, le=10**9)]
 """No number of people or votes and no rank in a list has ever been larger."""
 Positive = Annotated[int, Meta(ge=1, le=10**9)]
-Year = Annotated[int, Meta(ge=1870, le=2100)]
-Pixels = Annotated[int, Meta(ge=1, le=100_000)]
+Year = Annotated[int, Meta(ge=1870, le=2100, extra={"unit": "year"})]
+Pixels = Annotated[int, Meta(ge=1, le=100_000, extra={"unit": "pixels"})]
+Minutes = Annotated[int, Meta(ge=1, le=100_000, extra={"unit": "minutes"})]
 Rank250 = Annotated[int, Meta(ge=1, le=250)]
 Time = Annotated[datetime, Meta(tz=True)]
 
@@ -79,6 +80,7 @@ class Score:
     neutral: Count | None = None
     """Mixed reviews or ratings: Metacritic only."""
     disliked: Count | None = None
+    """Negative reviews or ratings, as `liked`."""
     certified: bool | None = None
     """Whether the site has marked the title: Certified Fresh, Verified Hot, Metacritic's
     must-see."""
@@ -304,6 +306,7 @@ class Movie(Noted):
     title: Text
     """As displayed, in the language of the page."""
     kind: TitleKind
+    """movie, series, season, episode, game, short, video, music or other; see `TitleKind`."""
     imdb_id: Id | None = None
     """`tt` and at least seven digits: on IMDb the site_id, elsewhere what the page itself names."""
     original_title: Text | None = None
@@ -319,20 +322,24 @@ class Movie(Noted):
     """ISO 8601, `YYYY-MM-DD`, or `YYYY-MM` where the page has no day: the date that the page shows
     first, which is that of the visitor's country on IMDb and the theatrical one on Rotten
     Tomatoes."""
-    runtime_minutes: Annotated[int, Meta(ge=1, le=100_000)] | None = None
-    """The longest film known has 51,420."""
+    runtime_minutes: Minutes | None = None
+    """Its length. The longest film known has 51,420 minutes."""
     genres: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
+    """Genres, by the names that the page uses."""
     countries: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
     """Countries of origin, by the names that the page uses."""
     languages: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
+    """Languages spoken in it, by the names that the page uses."""
     certificate: Text | None = None
     """The short form shown: R, PG-13, TV-14, or what the visitor's country uses."""
     plot: Plot | None = None
+    """What it is about."""
     poster_url: LongText | None = None
     """A real poster; a site's placeholder picture is None."""
     poster_width: Pixels | None = None
     """Size of the original picture, not of the thumbnail that a page shows."""
     poster_height: Pixels | None = None
+    """As the width."""
     credits: Annotated[list[Credit], Meta(max_length=20_000)] = field(default_factory=list)
     """Directors, writers, creators and cast, each role in page order, nobody twice in a role."""
     scores: Annotated[list[Score], Meta(max_length=500)] = field(default_factory=list)
@@ -373,6 +380,7 @@ class Movie(Noted):
     series_id: Id | None = None
     """The site_id of the series of a season or an episode."""
     series_title: Text | None = None
+    """The title of that series."""
     season: Count | None = None
     """The number of a season, or of an episode's season; 0 for specials. A season always has
     one."""
@@ -384,6 +392,7 @@ class Movie(Noted):
     episode_count: Positive | None = None
     """Episodes of a series or a season, as the site counts them."""
     source: Source = "page"
+    """page, list or dataset; see `Source`."""
     unknown_fields: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
     """Fields that pages (rows, datasets) of this kind normally have but that could not be found in
     this one: sorted, each once, never one that has a value. Parts of fields are named too, such as

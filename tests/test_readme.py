@@ -52,6 +52,7 @@ ELSEWHERE = {
     "export TOR_": "tests/proxies/test_tor.py",
     "python -m tests.benchmarks": "A benchmark takes minutes, on an idle machine.",
     "python -m tests.settings_table|python -m tests.rooms": "tests/test_architecture.py",
+    "python -m tests.tables_document": "tests/database/test_dictionary.py",
     "export REDIS_URL=redis://:password@redis.example": "Nobody has that Redis.",
     "docker|kubectl|scrapyd/secrets.sh": (
         "Docker and Kubernetes are nowhere in the tests; tests/deploy reads their files."

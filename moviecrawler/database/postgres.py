@@ -128,7 +128,8 @@ class PostgresTables:
         return int(version)
 
     def set_version(self, version: int) -> None:
-        self._cursor.execute("UPDATE schema_version SET version = %s", (version,))
+        self._cursor.execute("DELETE FROM schema_version")
+        self._cursor.execute("INSERT INTO schema_version VALUES (%s)", (version,))
 
     def run(self, script: str) -> None:
         self._cursor.execute(script)

@@ -58,7 +58,7 @@ Row = tuple[Any, ...]
 Key = tuple["Site", str]
 """The site and the site_id of a record."""
 
-_ITEMS: Final[dict[str, type]] = {
+ITEMS: Final[dict[str, type]] = {
     "scores": Score,
     "credits": Credit,
     "offers": Offer,
@@ -67,7 +67,8 @@ _ITEMS: Final[dict[str, type]] = {
     "amounts": Amount,
     "other_titles": OtherTitle,
 }
-_ATTRIBUTES: Final = {"related_id": "site_id"}
+"""The items of the lists of a movie."""
+ATTRIBUTES: Final = {"related_id": "site_id"}
 """The attributes of an item whose columns have other names."""
 
 
@@ -276,11 +277,11 @@ def _find_titles_of_older(tables: Tables, found: Collection[Stored]) -> None:
 def _read_children(
     tables: Tables, table: Table, condition: str, found: Mapping[int, Stored]
 ) -> None:
-    item = _ITEMS[table.of_record]
+    item = ITEMS[table.of_record]
     names = {
-        column: _ATTRIBUTES.get(column, column)
+        column: ATTRIBUTES.get(column, column)
         for column in table.columns
-        if _ATTRIBUTES.get(column, column) in item.__slots__  # type: ignore[attr-defined]
+        if ATTRIBUTES.get(column, column) in item.__slots__  # type: ignore[attr-defined]
     }
     query = (
         f"SELECT {tables.columns_of(table)} FROM {table.name}"
@@ -324,11 +325,11 @@ class _RowForm:
 
     @classmethod
     def of(cls, table: Table) -> Self:
-        item = _ITEMS[table.of_record]
+        item = ITEMS[table.of_record]
         has_position = "position" in table.columns and not hasattr(item, "position")
         names = list(table.columns)[2 if has_position else 1 :]
         kinds = [table.type_of(name) for name in names]
-        attributes = [{"since": "seen_at", **_ATTRIBUTES}.get(name, name) for name in names]
+        attributes = [{"since": "seen_at", **ATTRIBUTES}.get(name, name) for name in names]
         return cls(
             has_position=has_position,
             read=attrgetter(*attributes),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.database.records import Tables
 from moviecrawler.database.sql import read_sql
-from moviecrawler.database.tables import SCORE_KINDS, SITES, TABLES
+from moviecrawler.database.tables import CATALOGUE, SCORE_KINDS, SITES, TABLES, Table
 from moviecrawler.database.views import ShownKind, csv_views, view_texts
 from moviecrawler.sites import SCORE_SITES, SCORES
 from moviecrawler.sites import SITES as PROFILES
@@ -82,11 +82,13 @@ def update_schema(tables: SchemaTables) -> None:
     """Create the schema, or bring it up to date, inside one transaction."""
     version = tables.version()
     if version == 0:
-        for table in TABLES:
-            tables.run(";\n".join(table.statements(tables.dialect)))
-        tables.run("INSERT INTO state (state_id) VALUES (1)")
+        own: tuple[Table, ...] = ()
         if tables.dialect == "postgres":
             tables.run(read_sql("catalogue.sql"))
+            own = CATALOGUE
+        for table in (*TABLES, *own):
+            tables.run(";\n".join(table.statements(tables.dialect)))
+        tables.run("INSERT INTO state (state_id) VALUES (1)")
     else:
         for step in range(version + 1, VERSION + 1):
             tables.run(_migration(step, tables.dialect))

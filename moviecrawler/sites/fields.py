@@ -71,6 +71,15 @@ _IN_DATASETS: Final[dict[str, frozenset[str]]] = {
 """The fields of each of IMDb's datasets; one that has no value there is stated absent."""
 
 
+def datasets_of(field: str) -> list[str]:
+    """Return the names of IMDb's datasets that have a field or a part of it."""
+    return [
+        f"IMDb's {dataset}"
+        for dataset, names in _IN_DATASETS.items()
+        if any(f"{name}.".startswith(f"{field}.") for name in names)
+    ]
+
+
 @cache
 def fields_published_by(site: Site, kind: TitleKind) -> frozenset[str]:
     """Return the names of the fields that the pages of a site have for titles of this kind.

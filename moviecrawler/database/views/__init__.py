@@ -17,16 +17,16 @@ from moviecrawler.items import Role
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-VIEWS: Final = (
-    "list_ranks",
-    "title_scores",
-    "scoreboard",
-    "series_parts",
-    "episode_scores",
-    "season_scores",
-    "movies",
-)
-"""In the order in which they are created: later ones may read earlier ones."""
+VIEWS: Final = {
+    "list_ranks": "The rank of each title in each list.",
+    "title_scores": "Each score of a title once: that of its own site, if that is stored.",
+    "scoreboard": "One row a title with every site's scores; seasons and episodes have their own.",
+    "series_parts": "What season_scores and episode_scores are made of.",
+    "episode_scores": "One row an episode with every site's scores.",
+    "season_scores": "One row a season with every site's scores, or the mean of its episodes'.",
+    "movies": "Each record with its scores, amounts of money, and the names of its makers.",
+}
+"""What a row is, in the order in which they are created: later ones may read earlier ones."""
 _OF_TITLE: Final = {
     "title": "text",
     "year": "integer",
@@ -34,8 +34,8 @@ _OF_TITLE: Final = {
     "runtime_minutes": "integer",
 }
 """Columns of a title, with their types."""
-_MAKERS: Final = tuple(role for role in get_args(Role) if role != "cast")
-_AMOUNTS: Final = {
+MAKERS: Final = tuple(role for role in get_args(Role) if role != "cast")
+AMOUNTS: Final = {
     "budget": "budget",
     "opening_weekend": "opening_weekend",
     "domestic_gross": "domestic",
@@ -212,7 +212,7 @@ def _movies(kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
             "(SELECT json_group_array(c.name) FROM"
             " (SELECT name FROM credits WHERE record_id = r.record_id"
             f" AND role = '{role}' AND name IS NOT NULL ORDER BY position) c) AS {role}s"
-            for role in _MAKERS
+            for role in MAKERS
         ],
         "scores": [
             f"s_{kind.kind}.value AS {kind.value_column}, s_{kind.kind}.count AS"
@@ -221,7 +221,7 @@ def _movies(kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
         ],
         "amounts": [
             f"{column}.value AS {column}, {column}.currency AS {column}_currency"
-            for column in _AMOUNTS
+            for column in AMOUNTS
         ],
         "joins": [
             *(
@@ -232,7 +232,7 @@ def _movies(kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
             *(
                 f"LEFT JOIN amounts {column}"
                 f" ON {column}.record_id = r.record_id AND {column}.kind = '{kind}'"
-                for column, kind in _AMOUNTS.items()
+                for column, kind in AMOUNTS.items()
             ),
         ],
     }
@@ -253,9 +253,9 @@ def csv_views(kinds: Sequence[ShownKind]) -> dict[str, str]:
         views[f"csv_{table.name}"] = _csv_of(table, source, ("r.site", "r.site_id"), order, more)
     views["csv_people"] = _csv_of(PEOPLE, "people x", (), "x.site, x.person_id, x.name")
     of_movies = [
-        *(_cell(f"x.{role}s", "json") + f" AS {role}s" for role in _MAKERS),
+        *(_cell(f"x.{role}s", "json") + f" AS {role}s" for role in MAKERS),
         *(f"x.{name}" for kind in kinds for name in _names(kind)),
-        *(f"x.{name}, x.{name}_currency" for name in _AMOUNTS),
+        *(f"x.{name}, x.{name}_currency" for name in AMOUNTS),
     ]
     views["csv_lists"] = (
         "SELECT x.site, x.list_name, x.rank, x.site_id, x.pass_at,"
