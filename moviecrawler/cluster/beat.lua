@@ -15,6 +15,11 @@
 local UNCLAIMED_SECONDS = 10
 -- Pending jobs that a node looks at in one heartbeat: others come first where it has failed.
 local MAX_SKIPPED = 100
+local LOST_MS = 86400000
+-- Return the name of a node, which its id begins with.
+local function name_of(id)
+    return string.match(id, '^(.*):[^:]*$') or id
+end
 local node = ARGV[1]
 local lease = tonumber(ARGV[4])
 local clock_ahead = tonumber(ARGV[6]) - NOW
@@ -28,6 +33,8 @@ end
 redis.call('SET', LAST_BEAT, NOW)
 redis.call('ZADD', NODES, NOW + lease, node)
 local is_change = redis.call('HSET', NODE_INFOS, node, ARGV[2]) == 1 or ARGV[3] == '1'
+redis.call('ZREM', LOST, name_of(node))
+redis.call('ZREMRANGEBYSCORE', LOST, '-inf', NOW - LOST_MS)
 local dead = {}
 for _, other in ipairs(redis.call('ZRANGEBYSCORE', NODES, '-inf', NOW)) do
     dead[other] = true
@@ -35,6 +42,7 @@ for _, other in ipairs(redis.call('ZRANGEBYSCORE', NODES, '-inf', NOW)) do
     redis.call('ZREM', NODES, other)
     redis.call('HDEL', NODE_INFOS, other)
     redis.call('HINCRBY', COUNTERS, 'node_lost', 1)
+    redis.call('ZADD', LOST, NOW, name_of(other))
 end
 
 local named = {}

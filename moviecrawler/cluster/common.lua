@@ -10,6 +10,7 @@ local LAST_BEAT = KEYS[7]
 local COUNTERS = KEYS[8]
 local CHANGED = KEYS[9]
 local EGGS = KEYS[10]
+local LOST = KEYS[11]
 local MAX_PENDING = 100000
 local MAX_FINISHED = 1000
 -- Starts of a job that are remembered one by one: the first and the latest.

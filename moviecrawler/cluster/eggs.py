@@ -27,7 +27,7 @@ from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster import keys
 from moviecrawler.cluster.jobs import check_name
 from moviecrawler.cluster.process import RUNNER, spider_environment
-from moviecrawler.cluster.state import Egg
+from moviecrawler.cluster.state import Argument, Egg
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
@@ -109,7 +109,8 @@ class RedisEggStorage:
             project=project,
             version=version,
             sha256=digest,
-            spiders=spiders,
+            spiders=list(spiders),
+            arguments={name: given for name, given in spiders.items() if given},
             added_at=self._state.now(),
         )
         others = [
@@ -230,8 +231,8 @@ def find_egg(eggs: Collection[Egg], project: str, version: str | None = None) ->
     raise ConfigurationError(f"version '{version}' not found")
 
 
-def list_spiders(egg: Path) -> list[str]:
-    """List the spiders of an egg in a separate process.
+def list_spiders(egg: Path) -> dict[str, list[Argument]]:
+    """List the spiders of an egg, with the arguments that they name, in a separate process.
 
     Raises ConfigurationError, with the output of that, when there are none.
     """
@@ -252,7 +253,7 @@ def list_spiders(egg: Path) -> list[str]:
         ) from None
     with suppress(msgspec.DecodeError):
         if ended.returncode == 0:
-            if spiders := msgspec.json.decode(ended.stdout, type=list[str]):
+            if spiders := msgspec.json.decode(ended.stdout, type=dict[str, list[Argument]]):
                 return spiders
             raise ConfigurationError("the egg holds no spider")
     output = redacted(ended.stderr.strip()[-_ERROR_CHARACTERS:])

@@ -47,6 +47,8 @@ class Fitness:
         self._faults = dict.fromkeys(CHECKS, "")
         self._is_redis_known = False
         self._failed_at = float("-inf")
+        self.since: float | None = None
+        """Since when there is a fault: seconds since 1970."""
 
     @property
     def faults(self) -> dict[str, str]:
@@ -70,6 +72,7 @@ class Fitness:
         if not self._is_redis_known or self._faults["redis"]:
             self._faults["redis"] = state.eviction_fault()
             self._is_redis_known = True
+        self.since = (self.since or time.time()) if self.faults else None
 
     def forget_redis(self) -> None:
         """Have Redis looked at anew: after it was away, it may be another one."""

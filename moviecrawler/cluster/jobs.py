@@ -157,6 +157,8 @@ class Report(msgspec.Struct):
     cause: str = ""
     """The sentence of what ended the crawl early; empty when nothing did."""
     stats: dict[str, float] = {}
+    unreachable: dict[str, str] | None = None
+    """Why it can't reach a site, by the site; None when it has not said yet."""
     summary: list[str] = []
     cancelled: str = ""
     """The signal with which the job was cancelled; empty when it was not."""
@@ -179,6 +181,8 @@ class Report(msgspec.Struct):
             self.closing = report.closing or self.closing
             self.cause = report.cause or self.cause
             self.stats = {**self.stats, **report.stats}
+            if report.unreachable is not None:
+                self.unreachable = report.unreachable
             self.summary = [text[:500] for text in report.summary[:_MAX_SUMMARY]] or self.summary
 
     def outcome(self, how: RunEnd, reason: str) -> Outcome:

@@ -19,6 +19,9 @@ NODES = "{cluster}:nodes"
 """ZSET: node's id → when its lease ends (ms, by Redis' clock)."""
 NODE_INFOS = "{cluster}:node_infos"
 """HASH: node's id → JSON of a `NodeInfo`, for each node in `NODES`."""
+LOST = "{cluster}:lost"
+"""ZSET: node's name → when its lease ended, though it had not left (ms). It has those of a day that
+are not back."""
 LAST_BEAT = "{cluster}:last_beat"
 """STRING: when any node's last heartbeat came (ms)."""
 COUNTERS = "{cluster}:counters"
@@ -42,5 +45,6 @@ SCRIPT_KEYS = (
     COUNTERS,
     CHANGED,
     EGGS,
+    LOST,
 )
 """KEYS of every script, in the order of `common.lua`."""

@@ -239,7 +239,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     def _news(self, info: NodeInfo, takes: bool) -> tuple[Any, ...]:
         """Return what the other nodes hear of at once."""
-        return info.draining, info.unfit, info.processes, takes and info.takes_jobs
+        state = info.draining, info.unfit, info.unreachable
+        return *state, info.processes, takes and info.takes_jobs
 
     async def _record_end(
         self, slot: int, process: SpiderProcess, end: tuple[RunEnd, Outcome]
@@ -264,6 +265,12 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             started_at=self._started_at,
             draining=self.draining,
             unfit=self.fitness.faults,
+            unfit_since=self.fitness.since,
+            unreachable={
+                site: why
+                for process in running
+                for site, why in (process.report.unreachable or {}).items()
+            },
             memory=memory_of(),
             spiders_memory=sum(memory_of(process.pid) for process in running),
             processes={one.job.key: (one.pid or 0, one.leased.version) for one in running},

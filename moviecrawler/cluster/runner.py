@@ -5,8 +5,9 @@ standard input: `egg` (path) and, for a crawl, `settings`, `arguments` and `hang
 crawl runs, the end of standard input means that the node is gone, and the process ends. Lines of
 JSON on descriptor 3 report the crawl to the node: `{"stats": {...}, "summary": [...]}` from the
 spider at any time, and from here `{"closing": ..., "cause": ..., "stats": {...}}` when the spider
-has closed, and the same with `reason` in place of `closing` when all is over. `list` writes the
-spiders' names to standard output, as JSON.
+has closed, and the same with `reason` in place of `closing` when all is over. `list` writes to
+standard output, as JSON, the arguments of each spider by its name: those that its method
+`describe_arguments` returns, or none.
 
 When the event loop hangs for `hang_seconds`, a thread of `faulthandler` writes a traceback to
 standard error and kills the process. That thread is not Python code, so it runs also while a
@@ -121,7 +122,15 @@ def _list() -> None:
         from scrapy.spiderloader import get_spider_loader  # noqa: PLC0415
         from scrapy.utils.project import get_project_settings  # noqa: PLC0415
 
-        json.dump(sorted(get_spider_loader(get_project_settings()).list()), answer)
+        loader = get_spider_loader(get_project_settings())
+        spiders = {name: loader.load(name) for name in sorted(loader.list())}
+        json.dump(
+            {
+                name: spider.describe_arguments() if hasattr(spider, "describe_arguments") else []
+                for name, spider in spiders.items()
+            },
+            answer,
+        )
 
 
 def _main(command: str, spider: str = "") -> None:

@@ -54,6 +54,10 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     unfit: dict[str, str] = {}
     """Why jobs would fail on the node now, such as that its disk is full: a sentence for each check
     that failed (see `CHECKS`). It takes none then."""
+    unfit_since: float | None = None
+    """Since when a check fails: seconds since 1970."""
+    unreachable: dict[str, str] = {}
+    """Why its spiders can't reach a site, by the site."""
     processes: dict[str, tuple[int, str | None]]
     """The process' id and its version, by the job's key."""
     memory: int
@@ -72,6 +76,16 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
 _info = msgspec.json.Decoder(NodeInfo).decode
 
 
+class Argument(msgspec.Struct, frozen=True, kw_only=True):
+    """An argument that a spider takes."""
+
+    name: str
+    text: str
+    """What it means."""
+    choices: list[str] = []
+    """Values that are known in advance."""
+
+
 class Egg(msgspec.Struct, frozen=True, kw_only=True):
     """A version of a project."""
 
@@ -81,6 +95,8 @@ class Egg(msgspec.Struct, frozen=True, kw_only=True):
     spiders: list[str]
     added_at: float
     """Seconds since 1970."""
+    arguments: dict[str, list[Argument]] = {}
+    """The arguments of those spiders that name theirs."""
 
     @property
     def key(self) -> str:
@@ -347,6 +363,14 @@ class ClusterState:
             if node in heard  # else it has just left
         ]
         return sorted(found, key=lambda node: node.id)
+
+    def lost_nodes(self) -> dict[str, float]:
+        """Return the nodes that were lost in the last day and are not back.
+
+        By name, with the time of the loss in seconds since 1970.
+        """
+        lost = self.client.zrange(keys.LOST, 0, -1, withscores=True)
+        return {name.decode(): at / 1000 for name, at in lost}
 
     def eggs(self) -> list[Egg]:
         """Return the versions of all projects, the latest one last."""

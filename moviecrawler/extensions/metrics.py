@@ -12,7 +12,7 @@ import os
 import select
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 from prometheus_client import CollectorRegistry, write_to_textfile
@@ -21,6 +21,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.basics.outages import Outages
 from moviecrawler.cluster.figures import DESCRIPTOR, Totals, difference, samples_of, selected
+from moviecrawler.politeness.gate import UNREACHABLE
 from moviecrawler.signals import summary_written
 
 if TYPE_CHECKING:
@@ -91,9 +92,9 @@ class Metrics:
     async def _report(self, summary: Sequence[str] | None = None) -> None:
         stats = selected(self._crawler.stats.get_stats())
         if self._descriptor is not None:
-            line = (
-                {"stats": stats} if summary is None else {"stats": stats, "summary": list(summary)}
-            )
+            line: dict[str, Any] = {"stats": stats, "unreachable": self._unreachable_sites()}
+            if summary is not None:
+                line["summary"] = list(summary)
             hand_over(self._descriptor, json.dumps(line).encode() + b"\n")
         if self._file is not None:
             now = samples_of(stats)
@@ -109,6 +110,15 @@ class Metrics:
             else:
                 self._outages.mark_up()
                 self._added = now
+
+    def _unreachable_sites(self) -> dict[str, str]:
+        """Return why sites can't be reached from here, as their gates say."""
+        found = self._crawler.stats.get_stats().items()
+        return {
+            name.removeprefix(UNREACHABLE): why
+            for name, why in found
+            if name.startswith(UNREACHABLE) and why
+        }
 
 
 def hand_over(descriptor: int, line: bytes) -> None:

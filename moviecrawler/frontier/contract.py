@@ -205,6 +205,8 @@ class SiteState:
     refusal: str | None = None
     """Why the site is not asked, until it answers again."""
     stopped_until: float | None = None
+    refused_at: float | None = None
+    """When it refused us last; None where that is not known."""
     used_today: int = 0
     """Requests that were charged to today's budget (UTC)."""
     budget: Budget = UNLIMITED

@@ -375,6 +375,7 @@ class RedisBackend(Backend):
             site=site,
             refusal=circuit.get("reason"),
             stopped_until=float(circuit["until"]) / 1000 if "until" in circuit else None,
+            refused_at=float(circuit["at"]) / 1000 if "at" in circuit else None,
             used_today=int(spent["used"]) if is_of_today else 0,
             budget=budgets.get(site, UNLIMITED),
         )

@@ -45,6 +45,8 @@ _VALID_SECONDS = 24 * 3600.0
 """Seconds after which a robots.txt is fetched again, by RFC 9309, 2.4."""
 _RENEW_SECONDS = 3600.0
 """Seconds after which it is tried again while an earlier one holds in its place."""
+UNREACHABLE = "unreachable/"
+"""What the name of a stat begins with that says why a site can't be reached; empty when it can."""
 _KEPT_SECONDS = 7 * 24 * 3600.0
 """Seconds for which an earlier robots.txt holds while none can be had."""
 
@@ -469,6 +471,8 @@ class Gate:
         """Close the gate until a host gives its robots.txt again. Raises Closed."""
         if self._unreachable is None:
             self._unreachable_since = _now()
+            since = utc_text(self._clock())
+            self.crawler.stats.set_value(UNREACHABLE + self.site, f"{why}, since {since}")
             self._set_unreachable(why)
             probing = self._probe_until_reachable(base)
             self._probe_task = asyncio.get_running_loop().create_task(probing)
@@ -496,6 +500,7 @@ class Gate:
             else:
                 break
         self._unreachable = None
+        self.crawler.stats.set_value(UNREACHABLE + self.site, "")
         self._log_state()
 
     # --- Waiting ----------------------------------------------------------------------------------

@@ -83,7 +83,14 @@ class MovieSpider(scrapy.Spider):
 
     site: ClassVar[Site]
     profile: ClassVar[SiteProfile]
-    arguments: ClassVar[frozenset[str]] = frozenset({"list", "ids", "file", "limit", "lane"})
+    arguments: ClassVar[Mapping[str, str]] = {
+        "list": "A list of the site",
+        "ids": "Ids or URLs of titles, with commas between them",
+        "file": "Path of a file with an id or URL per line",
+        "limit": "The most titles to fetch",
+        "lane": "`due`: the titles that the catalogue says are due",
+    }
+    """What each argument means."""
 
     allowed_domains: list[str]
     """On the class, the live hosts, by which Scrapy finds the spider of a URL; on a spider, those
@@ -168,7 +175,21 @@ class MovieSpider(scrapy.Spider):
         """Raise ConfigurationError when the site has no such list."""
         names = cls.profile.list_names
         if names is None or not re.fullmatch(names, name):
-            parse_choice("list", name, [*cls.profile.lists, *cls.profile.sitemaps])
+            parse_choice("list", name, cls.choices()["list"])
+
+    @classmethod
+    def choices(cls) -> dict[str, Sequence[str]]:
+        """Return the values of arguments that are known in advance, by the argument's name."""
+        return {"list": [*cls.profile.lists, *cls.profile.sitemaps], "lane": ["due"]}
+
+    @classmethod
+    def describe_arguments(cls) -> list[dict[str, Any]]:
+        """Return each argument as a form needs it. It is called when an egg is deployed."""
+        choices = cls.choices()
+        return [
+            {"name": name, "text": text, "choices": choices.get(name, [])}
+            for name, text in cls.arguments.items()
+        ]
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:

@@ -26,7 +26,7 @@ from moviecrawler.spiders.lists import ListSpider
 from moviecrawler.spiders.results import outcome_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -53,7 +53,10 @@ _ANY_STATUS = list(range(200, 600))
 class DatasetSpider(ListSpider):
     """A spider whose site has datasets, which are read where its pages may not be fetched."""
 
-    arguments = ListSpider.arguments | {"via"}
+    arguments: ClassVar[Mapping[str, str]] = {
+        **ListSpider.arguments,
+        "via": "Whether titles are read from their pages or from the datasets",
+    }
     only_on_pages: ClassVar[tuple[str, ...]] = ()
     """Lists that can't be computed from the datasets."""
 
@@ -134,9 +137,10 @@ class DatasetSpider(ListSpider):
         return False
 
     @classmethod
-    def check_list(cls, name: str) -> None:
-        """Raise ConfigurationError when the site has no such list."""
-        parse_choice("list", name, [*cls.profile.lists, EVERYTHING])
+    def choices(cls) -> dict[str, Sequence[str]]:
+        """Return the values of arguments that are known in advance, by the argument's name."""
+        own = {"list": [*cls.profile.lists, EVERYTHING], "via": SOURCES}
+        return {**super().choices(), **own}
 
     # --- What is due ------------------------------------------------------------------------------
 

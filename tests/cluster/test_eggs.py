@@ -21,8 +21,8 @@ from moviecrawler.cluster import eggs, keys
 from moviecrawler.cluster.eggs import RedisEggStorage, find_egg
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.state import Egg
-from tests.services.nodes import egg, toy_egg
+from moviecrawler.cluster.state import Argument, Egg
+from tests.services.nodes import egg, project_egg, toy_egg
 
 OTHER = {"toy/spiders.py": "import scrapy\n\n\nclass Other(scrapy.Spider):\n    name = 'other'\n"}
 
@@ -54,8 +54,9 @@ def _listed_by_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("moviecrawler.cluster.eggs.list_spiders", named_in)
 
 
-def named_in(path: Path) -> list[str]:
-    return re.findall(r"name = .(\w+).", (path / "toy" / "spiders.py").read_text())
+def named_in(path: Path) -> dict[str, list[Argument]]:
+    names = re.findall(r"name = .(\w+).", (path / "toy" / "spiders.py").read_text())
+    return {name: [] for name in names}
 
 
 def known(store: RedisEggStorage) -> list[Egg]:
@@ -72,7 +73,7 @@ def test_latest_deploy_is_the_latest_version_on_all_nodes(
     store.put(first, "toy", "1763730000")
     store.put(toy_egg("2", more=OTHER), "toy", "v1.2.0")
     assert [one.version for one in known(other)] == ["1763730000", "v1.2.0"]
-    assert named_in(other.fetch("a", "toy", None)) == ["other"]
+    assert named_in(other.fetch("a", "toy", None)) == {"other": []}
     assert "quick" in named_in(other.fetch("b", "toy", "1763730000"))
     store.put(first, "toy", "1763730000")
     assert find_egg(known(other), "toy").version == "1763730000"
@@ -83,7 +84,7 @@ def test_latest_deploy_is_the_latest_version_on_all_nodes(
         with pytest.raises(ConfigurationError, match=expected):
             other.delete(project, version)
     other.delete("toy", "1763730000")
-    assert named_in(store.fetch("a", "toy", None)) == ["other"]
+    assert named_in(store.fetch("a", "toy", None)) == {"other": []}
     other.delete("toy")
     assert known(store) == store._client.keys("*egg*") == []
 
@@ -103,6 +104,14 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
         "noneSCRAPYD_PASSWORD",
         "noneSCRAPYD_REDIS_URL",
     ]
+
+
+def test_an_egg_s_spiders_name_their_arguments(store: RedisEggStorage) -> None:
+    arguments = store.put(project_egg(), "moviecrawler", "1").arguments["imdb"]
+    choices = {argument.name: argument.choices for argument in arguments}
+    assert choices["ids"] == []
+    assert {"top", "all"} <= set(choices["list"])
+    assert choices["via"] == ["auto", "pages", "datasets"]
 
 
 @pytest.mark.promise(

@@ -258,6 +258,9 @@ def test_silence_of_one_node_is_its_death_and_silence_of_all_is_redis_own(
     state.client.set(keys.LAST_BEAT, round(state.now() * 1000 - silent_ms))  # of a lease of 20 s
     assert list(beat(state, "b").dead) == dead
     assert runs_on(state) == ([] if dead else ["a"])
+    assert list(state.lost_nodes()) == dead
+    beat(state, "a", "")
+    assert state.lost_nodes() == {}, "it is back"
 
 
 def test_node_that_was_found_dead_keeps_its_job_unless_another_has_begun_it(

@@ -123,6 +123,7 @@ def test_node_is_handed_the_figures_and_at_the_end_the_summary(
     assert process.returncode == 0, log
     assert len(lines) >= 2
     assert lines[-1]["stats"]["titles/stored"] == 5
+    assert lines[-1]["unreachable"] == {}
     assert all(
         any(figure.pattern.fullmatch(name) for figure in FIGURES) for name in lines[-1]["stats"]
     )

@@ -242,6 +242,7 @@ async def test_a_site_without_robots_txt_is_tried_after_30_s_and_then_after_twic
         assert world.times("/robots.txt") == [0]  # once for all that wait
         await asyncio.sleep(100)
         assert await send(chain, "movie/a/") == ["Closed"]
+        assert "HTTP status 503, since " in chain.crawler.stats.get_value("unreachable/metacritic")
         world.robots[HOME] = 404
         await asyncio.sleep(120)
         assert await send(chain, "movie/a/") == ["200"]
