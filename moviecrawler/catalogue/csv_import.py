@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -11,14 +12,24 @@ from msgspec import Meta
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
-from moviecrawler.catalogue.spreadsheets import converted, opened, read_rows, shown
+from moviecrawler.catalogue.spreadsheets import (
+    SheetRow,
+    as_id,
+    converted,
+    kind_of,
+    known_columns,
+    opened,
+    read_rows,
+    shown,
+    year_of,
+)
 from moviecrawler.items import Pixels, TitleKind, Year  # noqa: TC001 - msgspec resolves annotations
 from moviecrawler.matching.comparing import BY_HAND
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import parse_title_id, part_of_series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from moviecrawler.sites import Site
@@ -49,62 +60,58 @@ _Row = msgspec.defstruct(
     bases=(_Values,),
 )
 COLUMNS = _Row.__struct_fields__
-"""The columns of the CSV, in any order; one of the first three is required. Ids may be given as
-URLs. An empty cell is no value."""
+"""The columns of the CSV, in any order and by any of their names; one of the first three, or `url`,
+is required. Ids may be given as URLs. An empty cell is no value. Other columns are not read."""
 _FOUND_BY = "imdb_id, tmdb_id or tmdb_series_id"
-_SPELT_DIFFERENTLY = {"tconst": "imdb_id", "imdb": "imdb_id", "tmdb": "tmdb_id"}
+_URL = "url"
 
 
-def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
-    """Yield the rows of a CSV with a header.
-
-    Raises ConfigurationError for the first wrong row, with its line.
-    """
-
-    def columns_of(header: list[str]) -> list[str]:
-        columns = [_SPELT_DIFFERENTLY.get(cell, cell) for cell in header]
-        unknown = next((column for column in columns if column not in COLUMNS), None)
-        if unknown is not None:
-            known = ", ".join(COLUMNS)
+def _title_of(row: SheetRow) -> ImportRow:
+    """Return the title of a row. Raises ConfigurationError for a wrong one."""
+    cells = {
+        column: _LINE_END.sub(" ", as_id(column, cell)) for column, cell in row.by_column().items()
+    }
+    cells["kind"] = kind_of(cells.get("kind", "")) or cells.get("kind", "")
+    cells["year"] = year_of(cells.get("year", ""))
+    values = {
+        column: value
+        for column, value in msgspec.structs.asdict(converted(cells, row.location, _Row)).items()
+        if value is not None
+    }
+    if values.get("kind") == "series" and "tmdb_id" in values:
+        values.setdefault("tmdb_series_id", values.pop("tmdb_id"))
+    found = _ids_at(cells.get(_URL, ""))
+    for column, site in _ID_COLUMNS.items():
+        text = values.pop(column, None)
+        if text is None:
+            continue
+        try:
+            found[site] = _whole_title(site, text)
+        except ConfigurationError as error:
             raise ConfigurationError(
-                f"{name} has a column {shown(unknown)}; the columns known are {known}"
-            )
-        if not set(columns) & set(COLUMNS[:3]):
-            raise ConfigurationError(f"{name} has no column {_FOUND_BY}; titles are found by these")
-        return columns
+                f"{row.location}: {column} is {shown(text)}: {error}"
+            ) from error
+    imdb_id = found.pop(ID_SITE, None)
+    if imdb_id is None and not values.keys() & set(COLUMNS[1:3]):
+        raise ConfigurationError(f"{row.location} has no {_FOUND_BY}")
+    if "popularity" in values:
+        values["popularity"] = round(values["popularity"], 1)
+    return ImportRow(
+        imdb_id=imdb_id,
+        **values,
+        site_ids=found,
+        popularity_source="given",
+        id_source="given",
+        id_confidence=BY_HAND,
+    )
 
-    for cells, location in read_rows(lines, name, columns_of):
-        row = converted(
-            {column: _LINE_END.sub(" ", cell) for column, cell in cells.items()}, location, _Row
-        )
-        values = {
-            column: value
-            for column, value in msgspec.structs.asdict(row).items()
-            if value is not None
-        }
-        if not values.keys() & set(COLUMNS[:3]):
-            raise ConfigurationError(f"{location} has no {_FOUND_BY}")
-        found: dict[Site, str] = {}
-        for column, site in _ID_COLUMNS.items():
-            text = values.pop(column, None)
-            if text is None:
-                continue
-            try:
-                found[site] = _whole_title(site, text)
-            except ConfigurationError as error:
-                raise ConfigurationError(
-                    f"{location}: {column} is {shown(text)}: {error}"
-                ) from error
-        if "popularity" in values:
-            values["popularity"] = round(values["popularity"], 1)
-        yield ImportRow(
-            imdb_id=found.pop(ID_SITE, None),
-            **values,
-            site_ids=found,
-            popularity_source="given",
-            id_source="given",
-            id_confidence=BY_HAND,
-        )
+
+def _ids_at(url: str) -> dict[Site, str]:
+    """Return the title's id on the site of a URL, which may be that of another program."""
+    for site in SITES if "://" in url else ():
+        with suppress(ConfigurationError):
+            return {site: _whole_title(site, url)}
+    return {}
 
 
 def _whole_title(site: Site, text: str) -> str:
@@ -126,15 +133,36 @@ class CsvTitles(FileSource):
     def __init__(self, path: Path) -> None:
         """Read the file at `path`.
 
-        It is in UTF-8, with commas, semicolons or tabs, and has a header that names COLUMNS.
+        It is in UTF-8 or UTF-16, with commas, semicolons or tabs, and has a header that names some
+        of COLUMNS.
         """
         super().__init__(str(path), [path], f"a CSV with the columns {', '.join(COLUMNS)}")
 
     def read(self) -> Iterator[ImportRow]:
-        """Yield the rows in the file's order.
+        """Yield the rows in the file's order, but for wrong ones; see `FileSource`.
 
-        Raises ConfigurationError for the first wrong one; see `FileSource`.
+        Raises ConfigurationError for a file that is no such CSV.
         """
         (path,) = self.paths
         with opened(path) as file:
-            yield from read_titles(file, str(path))
+            for row in read_rows(file, str(path), self._columns_of):
+                try:
+                    title = _title_of(row)
+                except ConfigurationError as error:
+                    self.leave_out(str(error))
+                else:
+                    yield title
+
+    def _columns_of(self, header: list[str]) -> list[str]:
+        columns = known_columns(header)
+        if not set(columns) & {*COLUMNS[:3], _URL}:
+            raise ConfigurationError(
+                f"{self.paths[0]} has no column {_FOUND_BY}; titles are found by these"
+            )
+        unread = [
+            cell
+            for cell, column in zip(header, columns, strict=True)
+            if column not in {*COLUMNS, _URL}
+        ]
+        self.remark = f"columns that are not read: {', '.join(unread)}" if unread else ""
+        return columns

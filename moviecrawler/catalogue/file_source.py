@@ -43,8 +43,14 @@ class FileSource(ABC):
         self._instead = instead
         self.paths = list(paths)
         self.is_remote = "://" in origin
+        self.rows_read = 0
+        """Those that were not left out."""
         self.damaged = 0
         """Rows that were left out, as they could not be read."""
+        self.first_damage = ""
+        """Why the first of them was."""
+        self.remark = ""
+        """What else there is to say of the files."""
 
     def fetch_politely(
         self, agent: str, say: Callable[[str], object], *, obey_robots: bool
@@ -93,8 +99,10 @@ class FileSource(ABC):
         They are `ImportRow`s, but for episodes. Iterating raises ExtractionError when a file is
         damaged.
         """
-        self.damaged = 0
-        return self.read()
+        self.rows_read = self.damaged = 0
+        self.first_damage = ""
+        for self.rows_read, row in enumerate(self.read(), 1):  # noqa: B020
+            yield row
 
     @abstractmethod
     def read(self) -> Iterator[Any]:
@@ -105,15 +113,16 @@ class FileSource(ABC):
     ) -> Imported | None:
         """Import the rows that are missing from the database, and note the version under `name`.
 
-        Returns None when no rows are missing. Raises the same as `version` and `rows`, and
-        TransientStoreError.
+        A version without rows is not noted. Returns None when no rows are missing. Raises the same
+        as `version` and `rows`, and TransientStoreError.
         """
         version = self.version()
         done = imported(database, name, version)
         if done.rows is None:
             return None
         made = self.load(database, name, version, done, on_progress)
-        end_import(database, name, version, utc_now())
+        if self.rows_read:
+            end_import(database, name, version, utc_now())
         return made
 
     def load(
@@ -127,8 +136,13 @@ class FileSource(ABC):
         """Import the rows after those that are `done`."""
         return load_parts(database, name, version, self.rows(), done.rows or 0, on_progress)
 
+    def leave_out(self, reason: str) -> None:
+        """Count a row that is left out."""
+        self.damaged += 1
+        self.first_damage = self.first_damage or reason
+
     def count_damage(self, error: ExtractionError) -> None:
         """Count a damaged row; raise its error when there are too many."""
-        self.damaged += 1
+        self.leave_out(str(error))
         if self.damaged > _MAX_DAMAGED_ROWS:
             raise error

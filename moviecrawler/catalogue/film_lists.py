@@ -1,22 +1,36 @@
-"""Reads users' lists of films, CSV or JSON Lines, for `scrapy match`."""
+"""Reads users' lists of films, CSV or JSON Lines, and the IMDb titles that they are compared with.
+
+Both are for `scrapy match`.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 
 from moviecrawler.basics.errors import ConfigurationError
-from moviecrawler.basics.values import parse_date
-from moviecrawler.catalogue.spreadsheets import converted, opened, read_rows, shown
+from moviecrawler.basics.values import parse_date, parse_runtime
+from moviecrawler.catalogue.spreadsheets import (
+    SheetRow,
+    as_id,
+    converted,
+    kind_of,
+    known_columns,
+    opened,
+    read_rows,
+    shown,
+    year_of,
+)
 from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
 from moviecrawler.sites import ID_SITE
-from moviecrawler.sites.ids import imdb_id_of
+from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,16 +38,25 @@ if TYPE_CHECKING:
 
 _Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
 _Year = Annotated[int, Meta(ge=1000, le=9999)]  # IMDb has a film that will come out in 2115
-_LISTS = frozenset({"directors", "other_titles"})
-"""Columns of several values, with `|` between them in one cell."""
+_LISTS: Final = frozenset({"directors", "other_titles"})
+"""Columns of several values in one cell."""
+_BETWEEN: Final = ("|", ";", ",")
+"""What stands between these, the surest first."""
+_NEEDED: Final = ("title", "year")
 
 
-class _Row(msgspec.Struct, kw_only=True):
-    site: _Text
-    site_id: _Text
+class _Needed(msgspec.Struct, kw_only=True):
     title: _Text
-    original_title: _Text | None = None
     year: _Year | None = None
+
+
+class _Known(msgspec.Struct, kw_only=True):
+    """What may be there, too."""
+
+    site: _Text | None = None
+    site_id: _Text | None = None
+    imdb_id: str | None = None
+    original_title: _Text | None = None
     release_date: str | None = None
     runtime_minutes: Annotated[int, Meta(ge=0, le=100_000)] | None = None
     """0 means unknown, as in IMDb's old datasets."""
@@ -45,116 +68,154 @@ class _Row(msgspec.Struct, kw_only=True):
     season_count: Annotated[int, Meta(ge=0)] | None = None
 
 
-COLUMNS = _Row.__struct_fields__[:9]
-"""The required columns of a CSV, in any order. The other fields are optional; other columns are
-ignored."""
-
-
-class Film(NamedTuple):
+@dataclass(slots=True, kw_only=True)
+class Film:
     """One row of a list."""
 
-    site: str
-    site_id: str
-    title: Title
+    site: str | None
+    """Its site gives each title one page. A list of one's own may name a title several times."""
+    site_id: str | None
+    facts: TitleFacts
+
+    @property
+    def key(self) -> str:
+        """What two rows of one film have in common."""
+        return repr((self.site, self.site_id or self.facts))
+
+    @property
+    def title(self) -> Title:
+        """The film in the form that is compared.
+
+        Its votes are left out, as they may be those of another site than IMDb.
+        """
+        return prepare(self.site or self.key, replace(self.facts, votes=None))
 
 
-def read_records(path: Path) -> Iterator[Film]:
-    """Yield the films of a list whose IMDb ids are wanted.
+@dataclass(slots=True, kw_only=True)
+class UnreadRow:
+    """A row that can't be matched."""
 
-    Their votes are left out, as they are those of another site than IMDb. Raises
-    ConfigurationError for the first wrong row.
+    title: str
+    reason: str
+    """Why, with its location."""
+
+
+def read_films(path: Path) -> Iterator[Film | UnreadRow]:
+    """Yield the rows of a list, in their order.
+
+    Raises ConfigurationError for a file that is no list.
     """
-    for row, _ in _rows(path):
-        yield Film(row.site, row.site_id, prepare(row.site, _facts(row, votes=None)))
+    for row in _rows(path):
+        title = ""
+        try:
+            cells = row.by_column()
+            title = str(cells.get("title") or "").strip()
+            yield _film(cells, row.location)
+        except ConfigurationError as error:
+            yield UnreadRow(title=title, reason=str(error))
 
 
-def read_titles(path: Path) -> Iterator[Title]:
-    """Yield the titles of a list with IMDb ids.
+def read_titles(path: Path, left_out: list[str]) -> Iterator[Title]:
+    """Yield the titles of a list that have an IMDb id.
 
-    Raises ConfigurationError for the first wrong row.
+    Why a row is left out is added to `left_out`. Raises ConfigurationError for a file that is no
+    list.
     """
-    for row, location in _rows(path):
-        if row.site != ID_SITE:
-            raise ConfigurationError(
-                f"{location}: site is {shown(row.site)}; titles to match against are of imdb"
-            )
-        imdb_id = imdb_id_of(row.site_id)
-        if imdb_id is None:
-            raise ConfigurationError(
-                f"{location}: site_id is {shown(row.site_id)}; give such as tt0111161"
-            )
-        yield prepare(ID_SITE, _facts(row, votes=row.votes, imdb_id=imdb_id))
+    for film in read_films(path):
+        if isinstance(film, UnreadRow):
+            left_out.append(film.reason)
+            continue
+        facts = film.facts
+        if film.site == ID_SITE and film.site_id is not None:
+            facts.imdb_id = facts.imdb_id or _imdb_id(film.site_id)
+        if facts.imdb_id is None:
+            left_out.append(f"{facts.title!r} has no IMDb id such as tt0111161")
+        else:
+            yield prepare(ID_SITE, facts)
 
 
-def _facts(row: _Row, **known: Any) -> TitleFacts:
-    facts = {
-        name: value
-        for name, value in msgspec.structs.asdict(row).items()
-        if name not in {"site", "site_id"}
-    }
-    return TitleFacts(
-        **{
-            **facts,
-            "runtime_minutes": row.runtime_minutes or None,
-            "season_count": row.season_count or None,
-            **known,
-        }
+def _film(cells: dict[str, Any], location: str) -> Film:
+    """Return a row as a film. Raises ConfigurationError for a wrong title or year.
+
+    Of the other columns, what can't be understood is unknown.
+    """
+    if not str(cells.get("title") or "").strip():
+        raise ConfigurationError(f"{location} has no title")
+    needed = converted(cells | {"year": year_of(cells.get("year"))}, location, _Needed)
+    known: dict[str, Any] = {}
+    for column in _Known.__struct_fields__:
+        if (value := _value(column, cells.get(column))) is None:
+            continue
+        try:
+            row = converted({column: value}, location, _Known)
+        except ConfigurationError:
+            continue
+        known[column] = getattr(row, column)
+    site = known.pop("site", None)
+    site_id = known.pop("site_id", None)
+    for name in ("runtime_minutes", "season_count"):
+        known[name] = known.get(name) or None
+    return Film(
+        site=site,
+        site_id=site_id,
+        facts=TitleFacts(title=needed.title, year=needed.year, **known),
     )
 
 
-def _rows(path: Path) -> Iterator[tuple[_Row, str]]:
-    """Yield rows, each with its location for messages."""
+def _value(column: str, cell: Any) -> Any:
+    """Return a cell as the field of its column takes it; None for what can't be understood."""
+    if not isinstance(cell, str):
+        return cell
+    if column in _LISTS:
+        separator = next((mark for mark in _BETWEEN if mark in cell), _BETWEEN[0])
+        return [part.strip() for part in cell.split(separator) if part.strip()]
+    text = cell.strip()
+    if column == "kind":
+        return kind_of(text)
+    if column == "imdb_id":
+        return _imdb_id(as_id(column, text))
+    with suppress(ValueError):
+        if column == "release_date":
+            return text if text.isdigit() and len(text) == len("1994") else parse_date(text)
+        if column == "runtime_minutes" and not text.isdigit():
+            return parse_runtime(text)
+        return text
+    return None
+
+
+def _imdb_id(text: str) -> str | None:
+    try:
+        return parse_title_id(ID_SITE, text)
+    except ConfigurationError:
+        return None
+
+
+def _rows(path: Path) -> Iterator[SheetRow]:
     with opened(path) as file:
         first = next((line for line in file if line.strip()), None)
         if first is None:
             raise ConfigurationError(
-                f"{path} is empty; give CSV with the columns {', '.join(COLUMNS)}, or JSON Lines"
+                f"{path} is empty; give CSV with the columns title and year, or JSON Lines"
             )
-        is_json = first.lstrip().startswith(("{", "["))
         lines = chain([first], file)  # which may be a pipe
-        for cells, location in (
-            _json_rows(lines, path)
-            if is_json
-            else read_rows(lines, str(path), partial(_header, path))
-        ):
-            row = converted(
-                {column: _value(column, cell) for column, cell in cells.items()}, location, _Row
-            )
-            try:
-                row.release_date = None if row.release_date is None else _date(row.release_date)
-            except ValueError:
-                reason = (
-                    f"release_date is {shown(row.release_date)}: give such as 1994-09-23, 1994-09"
-                    " or 1994"
+        if first.lstrip().startswith(("{", "[")):
+            yield from _json_rows(lines, path)
+            return
+
+        def columns_of(header: list[str]) -> list[str]:
+            columns = known_columns(header)
+            missing = [column for column in _NEEDED if column not in columns]
+            if missing:
+                raise ConfigurationError(
+                    f"{path} has no column {' and no '.join(missing)}; its header is"
+                    f" {shown(','.join(header))}"
                 )
-                raise ConfigurationError(f"{location}: {reason}") from None
-            yield row, location
+            return columns
+
+        yield from read_rows(lines, str(path), columns_of)
 
 
-def _value(column: str, cell: Any) -> Any:
-    return (
-        [part for part in cell.split("|") if part.strip()]
-        if column in _LISTS and isinstance(cell, str)
-        else cell
-    )
-
-
-def _date(text: str) -> str:
-    return text if text.isdigit() and len(text) == len("1994") else parse_date(text)
-
-
-def _header(path: Path, header: list[str]) -> list[str]:
-    missing = [column for column in COLUMNS if column not in header]
-    if missing:
-        raise ConfigurationError(
-            f"{path} has no column {', '.join(missing)}; its header is"
-            f" {shown(','.join(header))}, and has to name {', '.join(COLUMNS)};"
-            " an empty cell is unknown"
-        )
-    return header
-
-
-def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any], str]]:
+def _json_rows(lines: Iterable[str], path: Path) -> Iterator[SheetRow]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -167,4 +228,5 @@ def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any
             ) from error
         if not isinstance(row, dict):
             raise ConfigurationError(f"{location} is no JSON object; give one JSON object a line")
-        yield row, location
+        columns = known_columns(list(row))
+        yield SheetRow(location=location, columns=columns, cells=list(row.values()))

@@ -43,6 +43,8 @@ class Imported(NamedTuple):
     changed: int = 0
     ids: int = 0
     """New ids on the other sites than IMDb."""
+    unknown: int = 0
+    """Rows whose TMDB ids are of no known title."""
     removed: int = 0
 
 

@@ -1,36 +1,162 @@
-"""Reads users' CSV files, as spreadsheets write them, row by row."""
+"""Reads users' CSV files row by row: those of spreadsheets, and the exports of other programs.
+
+A column is known by any of the names that spreadsheets and programs give it, whatever its
+capitals, spaces and underscores are: `Const` and `imdbID` are both `imdb_id`.
+"""
 
 from __future__ import annotations
 
+import codecs
 import csv
+import re
 from contextlib import contextmanager
-from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from dataclasses import dataclass
+from io import BufferedReader, TextIOWrapper
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 import msgspec
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.items import TitleKind
+from moviecrawler.sites import ID_SITE, SITES
+from moviecrawler.sites.imdb.values import TITLE_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import TextIO
 
-Row = TypeVar("Row", bound=msgspec.Struct)
+Form = TypeVar("Form", bound=msgspec.Struct)
 
 _MAX_SHOWN_CHARS = 40
+_MAX_ROWS_BEFORE_HEADER = 20
+"""Letterboxd writes what a list is about before the header."""
+_ID_DIGITS = 7
+"""Digits of an IMDb id, at least, which some programs write without its letters."""
+_YEAR: Final = re.compile(r"\(?(\d{4})(?:\.0)?(?!\d)")
+_OTHER_NAMES: Final = {
+    "imdb_id": "imdb const tconst imdbtitleid imdburi",
+    "tmdb_id": "tmdb themoviedbid tmdbmovieid",
+    "tmdb_series_id": "tmdbtvid tmdbshowid",
+    "site": "",
+    "site_id": "",
+    "url": "uri link address",
+    "title": "name film movie movietitle moviename filmtitle filmname primarytitle",
+    "original_title": "originalname",
+    "other_titles": "",
+    "kind": "type titletype mediatype",
+    "year": "releaseyear startyear yearreleased filmyear movieyear",
+    "end_year": "",
+    "release_date": "released releasedon premiered",
+    "runtime_minutes": "runtime runtimemins runtimemin runtimeinminutes duration",
+    "season_count": "",
+    "directors": "director directedby",
+    "votes": "numvotes imdbvotes",
+    "popularity": "",
+}
+"""The columns that any program may have, and their other names as `_plain` returns them."""
+_NAMES: Final = {
+    **{f"{site}{end}": f"{site}_id" for site in SITES for end in ("id", "url", "link")},
+    **{column.replace("_", ""): column for column in _OTHER_NAMES},
+    **{name: column for column, names in _OTHER_NAMES.items() for name in names.split()},
+}
+_KINDS: Final[dict[str, TitleKind]] = {
+    **{name.casefold(): kind for name, kind in TITLE_KINDS.items()},
+    **{kind: kind for kind in get_args(TitleKind)},
+    "show": "series",
+    "tvshow": "series",
+    "film": "movie",
+    "tvspecial": "other",
+    "podcastseries": "other",
+    "podcastepisode": "other",
+}
+"""What a title is, by the words of IMDb's export and of other programs."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SheetRow:
+    """One row of a file."""
+
+    location: str
+    """Such as `mine.csv, line 2`, for messages."""
+    columns: list[str]
+    """The names of the file's columns; "" for one that is not known."""
+    cells: list[Any]
+    """Texts, or what JSON has."""
+
+    def by_column(self) -> dict[str, Any]:
+        """Return the cells of the known columns. Raises ConfigurationError for a wrong number."""
+        if len(self.cells) != len(self.columns):
+            raise ConfigurationError(
+                f"{self.location} has {len(self.cells)} cells, not {len(self.columns)} as the"
+                " header has"
+            )
+        return {
+            column: cell for column, cell in zip(self.columns, self.cells, strict=True) if column
+        }
+
+
+def known_columns(header: Sequence[str]) -> list[str]:
+    """Return the name of each column as this project writes it; "" for one that is not known.
+
+    Of two columns with different names and one meaning, the first counts.
+
+    >>> known_columns(["Position", "Const", "Title Type", "imdbID"])
+    ['', 'imdb_id', 'kind', '']
+    """
+    columns: list[str] = []
+    for cell in header:
+        column = _NAMES.get(_plain(cell), "")
+        is_other_name = column in columns and header[columns.index(column)] != cell
+        columns.append("" if is_other_name else column)
+    return columns
+
+
+def _plain(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def kind_of(text: str) -> TitleKind | None:
+    """Return what a title is by the word of another program; None for a word that is not known.
+
+    >>> kind_of("TV Mini Series"), kind_of("show"), kind_of("play")
+    ('series', 'series', None)
+    """
+    return _KINDS.get(_plain(text))
+
+
+def year_of(cell: Any) -> Any:
+    """Return the year that a cell begins with; any other cell as it is.
+
+    >>> year_of("1994"), year_of("(1994)"), year_of("2011-2019"), year_of("MMXX")
+    ('1994', '1994', '2011', 'MMXX')
+    """
+    found = _YEAR.match(str(cell).strip())
+    return found[1] if found else cell
+
+
+def as_id(column: str, cell: str) -> str:
+    """Return the cell of an id with the letters that some programs leave out.
+
+    >>> as_id("imdb_id", "111161"), as_id("tmdb_id", "278")
+    ('tt0111161', '278')
+    """
+    text = cell.strip()
+    if column == f"{ID_SITE}_id" and text.isascii() and text.isdigit():
+        return f"tt{text.zfill(_ID_DIGITS)}"
+    return text
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[TextIO]:
-    """Open a file.
+    """Open a file in UTF-8, or in UTF-16 as spreadsheets write it.
 
-    Raises ConfigurationError, also while reading, when it can't be read or is not UTF-8.
+    Raises ConfigurationError, also while reading, when it can't be read or is neither.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            yield file
+        with path.open("rb") as file, TextIOWrapper(file, encoding_of(file), newline="") as text:
+            yield text
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start}"
         raise ConfigurationError(f"{path} is not UTF-8 ({where}); save it as CSV UTF-8") from error
@@ -38,36 +164,69 @@ def opened(path: Path) -> Iterator[TextIO]:
         raise ConfigurationError(f"{path} can't be read: {error.strerror or error}") from error
 
 
-def read_rows(
-    lines: Iterable[str], name: str, columns_of: Callable[[list[str]], list[str]]
-) -> Iterator[tuple[dict[str, str], str]]:
-    """Yield the cells of each row by column, with its location for messages.
+def encoding_of(file: BufferedReader) -> str:
+    """Return the encoding of a file by its byte order mark."""
+    is_utf_16 = file.peek(2)[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}
+    return "utf-16" if is_utf_16 else "utf-8-sig"
 
-    A location is such as `mine.csv, line 2`. Cells are separated by commas, semicolons or tabs.
-    `columns_of` returns the column names of a header. Raises ConfigurationError for the first wrong
-    row.
+
+def read_rows(
+    lines: Iterable[str],
+    name: str,
+    columns_of: Callable[[list[str]], list[str]] = known_columns,
+) -> Iterator[SheetRow]:
+    """Yield the rows of a file that are not empty.
+
+    Cells are separated by commas, semicolons or tabs.
+
+    Args:
+        lines: The file.
+        name: Its name, for messages.
+        columns_of: Returns the names of the columns by a header. Raises ConfigurationError for what
+            is none; then the header is one of the next rows.
+
+    Raises:
+        ConfigurationError: The file has no header, or can't be parsed.
     """
     lines = iter(lines)
     first = next((line for line in lines if line.strip()), "")
-    reader = csv.reader(chain([first], lines), strict=True, delimiter=max(",;\t", key=first.count))
+    separator = max(",;\t", key=first.count)
+    if first.casefold().startswith("sep="):  # Excel's own line
+        separator = first.strip()[-1]
+        first = ""
+    reader = csv.reader(chain([first], lines), strict=True, delimiter=separator)
     try:
-        header = columns_of([cell.strip().casefold() for cell in next(reader, [])])
-        twice = next((column for column in header if header.count(column) > 1), None)
-        if twice is not None:
-            raise ConfigurationError(f"{name} has the column {twice!r} twice")
-        for cells in reader:
-            if any(cell.strip() for cell in cells):  # spreadsheets write empty rows at the end
-                location = f"{name}, line {reader.line_num}"
-                if len(cells) != len(header):
-                    raise ConfigurationError(
-                        f"{location} has {len(cells)} cells, not {len(header)} as the header has"
-                    )
-                yield dict(zip(header, cells, strict=True)), location
+        # Spreadsheets write empty rows at the end.
+        rows = (cells for cells in reader if any(cell.strip() for cell in cells))
+        columns = _header(rows, name, columns_of)
+        for cells in rows:
+            location = f"{name}, line {reader.line_num}"
+            yield SheetRow(location=location, columns=columns, cells=cells)
     except csv.Error as error:
         raise ConfigurationError(f"{name}, line {reader.line_num}: {error}") from error
 
 
-def converted(cells: Mapping[str, Any], location: str, form: type[Row]) -> Row:
+def _header(
+    rows: Iterator[list[str]], name: str, columns_of: Callable[[list[str]], list[str]]
+) -> list[str]:
+    refusal: ConfigurationError | None = None
+    for cells in islice(rows, _MAX_ROWS_BEFORE_HEADER):
+        try:
+            columns = columns_of([cell.strip().casefold() for cell in cells])
+        except ConfigurationError as error:
+            refusal = refusal or error
+            continue
+        twice = next((column for column in columns if column and columns.count(column) > 1), None)
+        if twice is not None:
+            raise ConfigurationError(f"{name} has the column {twice!r} twice")
+        return columns
+    if refusal is None:
+        columns_of([])
+        return []
+    raise refusal
+
+
+def converted(cells: Mapping[str, Any], location: str, form: type[Form]) -> Form:
     """Convert cells to a row.
 
     Empty cells and unknown columns are left out. Raises ConfigurationError.

@@ -159,7 +159,7 @@ class WikidataCrosswalk(FileSource):
 
         with opened(path) as file:
             yield from links(
-                row for row, _ in read_rows(_whole(file, str(path)), str(path), columns_of)
+                row.by_column() for row in read_rows(_whole(file, str(path)), str(path), columns_of)
             )
 
     def load(

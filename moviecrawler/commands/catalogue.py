@@ -182,9 +182,16 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     else:
         changes = f"{made.added:,} rows added, {made.changed:,} changed, {made.removed:,} removed"
         print(
-            f"{name}: {changes}, {made.ids:,} ids on other sites, "
-            f"{source.damaged:,} damaged rows left out"
+            f"{name}: {changes}, {made.ids:,} ids on other sites, {source.damaged:,} rows left out"
         )
+        if made.unknown and opts.source == "csv":
+            command.fail(f"{made.unknown:,} rows have TMDB ids of no known title, and no IMDb id")
+        if not source.rows_read:
+            command.fail(f"{name} has no rows that can be imported")
+    if source.remark:
+        print(printable(source.remark), file=sys.stderr)
+    if source.damaged:
+        command.fail(f"{source.damaged:,} rows left out, the first: {source.first_damage}")
     if opts.source == "imdb" and opts.kinds is None:
         print("only films were asked for; --kinds movie,series takes series, too")
 

@@ -29,7 +29,7 @@ class Command(CrawlCommand):
         return (
             f"{self.short_desc()}. With -a, say which titles:"
             " list=NAME (a wrong name prints all names), ids=ID,ID,... (or URLs),"
-            " file=PATH (ids or URLs, one a line),"
+            " file=PATH (ids or URLs, one a line, or a CSV with a column of them),"
             " or lane=due (those that the catalogue says are due);"
             " limit=N ends after N titles; imdb also takes via=auto, via=pages or via=datasets."
             " Exit code 0: all that was requested is stored, or its site says that there is none;"

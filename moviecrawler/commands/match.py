@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import csv
+import sys
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from scrapy.commands import ScrapyCommand
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.commands.base import BaseCommand, option, print_json
+from moviecrawler.sites.hosts import datasets_url
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from moviecrawler.catalogue.film_lists import Film, UnreadRow
     from moviecrawler.matching.forms import Title
+    from moviecrawler.matching.linking import Linked
+
+_CSV_COLUMNS = ("title", "year", "imdb_id", "decision", "reason")
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Print the IMDb title of each film of a list, one JSON object a line.
+    """Print the IMDb title of each film of a list, one a line, in their order.
 
-    An object has the id if it is sure, how sure it is, and why. RECORDS and TITLES are CSV with a
-    header, or JSON Lines, in UTF-8, with the columns site, site_id, title, original_title, year,
-    release_date, runtime_minutes, directors (with | between them) and votes; other_titles (with |
-    between them) and kind may be there too. An empty cell is unknown. The site of TITLES is imdb,
-    their site_id the IMDb id. Without TITLES, the titles of the catalogue are taken, in the
-    database that DATABASE_URL names.
+    A line has the id if it is sure, the decision (accepted, review or refused), and why. FILMS is
+    CSV with a header, or JSON Lines, with a title and a year; what it has of original_title,
+    release_date, runtime_minutes, directors, kind and imdb_id is compared, too. Columns may have
+    the names of IMDb's, Letterboxd's and Trakt's exports. The films are compared with the titles of
+    the catalogue that DATABASE_URL names; without it, with those of movies.sqlite3 and of IMDb's
+    datasets in DATA_DIR. Exit code 1: a row has no title, or no year that can be understood.
     """
 
-    arguments = "RECORDS [--against TITLES]"
+    arguments = "FILMS [--format jsonl|csv] [--against TITLES]"
     options = (
-        option("records", type=Path, metavar="RECORDS", help="films"),
+        option("films", type=Path, metavar="FILMS", help="the list"),
+        option(
+            "--format",
+            choices=["jsonl", "csv"],
+            default="jsonl",
+            help="default: jsonl, a JSON object a line, which also has the other candidates",
+        ),
         option(
             "--against",
             type=Path,
             metavar="TITLES",
-            help="IMDb titles; without it, those of the catalogue",
+            help="compare with these: a list of the same form, with a column of IMDb ids",
         ),
     )
 
@@ -46,27 +60,83 @@ class Command(BaseCommand, ScrapyCommand):
 
         A film that is in the list twice is matched once, and printed twice.
         """
-        from moviecrawler.catalogue.film_lists import read_records, read_titles
+        from moviecrawler.catalogue.film_lists import UnreadRow, read_films
         from moviecrawler.matching.linking import link
 
-        titles = self._catalogue() if opts.against is None else read_titles(opts.against)
-        films = list(read_records(opts.records))
-        records = {(film.site, film.site_id): film.title for film in reversed(films)}
-        found = dict(zip(records, link(list(records.values()), titles), strict=True))
-        for film in films:
-            key = film.site, film.site_id
-            print_json(
-                {"site": film.site, "site_id": film.site_id, **msgspec.to_builtins(found[key])}
-            )
+        films = list(read_films(opts.films))
+        records = {
+            film.key: film.title for film in reversed(films) if not isinstance(film, UnreadRow)
+        }
+        left_out: list[str] = []
+        found = dict(
+            zip(records, link(list(records.values()), self._titles(opts, left_out)), strict=True)
+        )
+        if opts.format == "csv":
+            _print_csv(films, found)
+        else:
+            for film in films:
+                print_json(_answer(film, found))
+        unread = [film.reason for film in films if isinstance(film, UnreadRow)]
+        for reasons, what in ((unread, "films could not be read"), (left_out, "titles left out")):
+            if reasons:
+                self.fail(f"{len(reasons):,} {what}, the first: {reasons[0]}")
 
-    def _catalogue(self) -> Iterator[Title]:
+    def _titles(self, opts: argparse.Namespace, left_out: list[str]) -> Iterator[Title]:
+        """Yield the titles that the films are compared with, and say which these are."""
+        from moviecrawler.catalogue.film_lists import read_titles
+
+        if opts.against is not None:
+            yield from read_titles(opts.against, left_out)
+            return
+        sources = self._sources()
+        names = " and ".join(sources) or str(self.settings["DATA_DIR"])
+        count = 0
+        for count, title in enumerate(chain.from_iterable(sources.values()), 1):  # noqa: B007
+            yield title
+        if count == 0:
+            raise ConfigurationError(
+                f"{names} has no IMDb titles to compare with; crawl first, such as with:"
+                " scrapy crawl imdb -a via=datasets"
+            )
+        print(f"compared with {count:,} titles of {names}", file=sys.stderr)
+
+    def _sources(self) -> dict[str, Iterator[Title]]:
+        """Return the titles that are at hand, by where they are."""
+        from moviecrawler.catalogue.at_hand import dataset_titles, stored_titles
         from moviecrawler.catalogue.store import open_catalogue
         from moviecrawler.catalogue.wanted import known_titles
+        from moviecrawler.database.sqlite import FILE
 
-        if not self.settings.get("DATABASE_URL"):
-            raise ConfigurationError(
-                "DATABASE_URL is not set; "
-                "name a list of IMDb titles with --against TITLES, or the database"
-            )
-        with closing(open_catalogue(self.settings)) as database:
-            yield from known_titles(database)
+        if self.settings.get("DATABASE_URL"):
+            return {"the catalogue": known_titles(open_catalogue(self.settings))}
+        folder = Path(self.settings["DATA_DIR"])
+        sources = {}
+        if (folder / FILE).exists():
+            sources[str(folder / FILE)] = stored_titles(folder)
+        if (titles := dataset_titles(datasets_url(self.settings), folder)) is not None:
+            sources["IMDb's datasets"] = titles
+        return sources
+
+
+def _answer(film: Film | UnreadRow, found: dict[str, Linked]) -> dict[str, Any]:
+    from moviecrawler.catalogue.film_lists import UnreadRow
+    from moviecrawler.matching.linking import Linked
+
+    if isinstance(film, UnreadRow):
+        unread = Linked(reasons=[film.reason])
+        return {"title": film.title, "year": None, **msgspec.to_builtins(unread)}
+    given: dict[str, Any] = {}
+    if film.site_id is not None:
+        given = {"site": film.site, "site_id": film.site_id}
+    named = {"title": film.facts.title, "year": film.facts.year}
+    return {**given, **named, **msgspec.to_builtins(found[film.key])}
+
+
+def _print_csv(films: list[Film | UnreadRow], found: dict[str, Linked]) -> None:
+    with suppress(AttributeError):  # what is not a file, in tests
+        sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
+    writer = csv.DictWriter(sys.stdout, _CSV_COLUMNS, extrasaction="ignore")
+    writer.writeheader()
+    for film in films:
+        answer = _answer(film, found)
+        writer.writerow(answer | {"reason": ", ".join(answer["reasons"])})

@@ -45,33 +45,33 @@ class SqliteTables:
 
     def __init__(self, connection: sqlite3.Connection, name: str = FILE) -> None:
         self.name = name
-        self._connection = connection
+        self.connection = connection
 
     def select(self, query: str, ids: Collection[Any] = (), *values: object) -> list[Row]:
         statement = query.format(ids="IN (SELECT value FROM json_each(?))", mark="?")
         listed = (json.dumps(list(ids)),) if "{ids}" in query else ()
-        return self._connection.execute(statement, (*values, *listed)).fetchall()
+        return self.connection.execute(statement, (*values, *listed)).fetchall()
 
     def columns_of(self, table: Table) -> str:
         return ", ".join(f'"{name}"' for name in table.columns)
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        self._connection.executemany(table.insert(_marks(table)), rows)
+        self.connection.executemany(table.insert(_marks(table)), rows)
 
     def upsert(self, table: Table, rows: Sequence[Row], condition: str = "") -> None:
-        self._connection.executemany(table.upsert(_marks(table), condition), rows)
+        self.connection.executemany(table.upsert(_marks(table), condition), rows)
 
     def delete(self, table: Table, keys: Sequence[Row]) -> None:
         if keys:
             condition = " AND ".join(f"{name} = ?" for name in table.key[: len(keys[0])])
-            self._connection.executemany(f"DELETE FROM {table.name} WHERE {condition}", keys)
+            self.connection.executemany(f"DELETE FROM {table.name} WHERE {condition}", keys)
 
     def change(self, statement: str, *values: object) -> None:
-        self._connection.execute(statement.format(mark="?"), values)
+        self.connection.execute(statement.format(mark="?"), values)
 
     def new_ids(self, _: Table, number: int) -> list[int]:
         """Return ids that no row has; a title has the id of the first of its records."""
-        ((last,),) = self._connection.execute("SELECT coalesce(max(record_id), 0) FROM records")
+        ((last,),) = self.connection.execute("SELECT coalesce(max(record_id), 0) FROM records")
         return list(range(last + 1, last + 1 + number))
 
     def places_of(self, _: Collection[Key]) -> dict[Key, Place]:
@@ -81,19 +81,19 @@ class SqliteTables:
         return None
 
     def version(self) -> int:
-        ((version,),) = self._connection.execute("PRAGMA user_version")
-        ((tables,),) = self._connection.execute("SELECT count(*) FROM sqlite_master")
+        ((version,),) = self.connection.execute("PRAGMA user_version")
+        ((tables,),) = self.connection.execute("SELECT count(*) FROM sqlite_master")
         return -1 if tables and not version else int(version)
 
     def set_version(self, version: int) -> None:
-        self._connection.execute(f"PRAGMA user_version = {version}")
+        self.connection.execute(f"PRAGMA user_version = {version}")
 
     def run(self, script: str) -> None:
-        run_script(self._connection, script)
+        run_script(self.connection, script)
 
     def drop_views(self) -> None:
         for name in (*csv_views(()), *reversed(VIEWS)):
-            self._connection.execute(f"DROP VIEW IF EXISTS {name}")
+            self.connection.execute(f"DROP VIEW IF EXISTS {name}")
 
 
 def _marks(table: Table) -> str:

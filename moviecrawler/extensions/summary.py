@@ -148,8 +148,9 @@ class Summary:
         is_once = bool(self._crawler.settings.get("FRONTIER_RUN"))
         spider: Any = self._crawler.spider
         is_due = spider.plan.is_due
+        note = f"; {spider.plan.note}" if spider.plan.note else ""
         return [
-            f"{self._site}: {self._titles(stats)}; in {seconds:,.1f} s ({reason})",
+            f"{self._site}: {self._titles(stats)}{note}; in {seconds:,.1f} s ({reason})",
             f"stores: {_stores(stats)}",
             f"refusals: {_refusals(self._site, stats)}",
             f"missing fields: {_missing(stats)}",

@@ -6,7 +6,10 @@ The arguments are checked before the first request.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass
+from io import StringIO
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -14,6 +17,7 @@ import msgspec
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.files import read_file
 from moviecrawler.basics.texts import shown
+from moviecrawler.catalogue.spreadsheets import SheetRow, as_id, known_columns, read_rows
 from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:
@@ -39,11 +43,22 @@ class Plan:
     """Whether titles come from the catalogue: `lane=due`."""
     has_file: bool = False
     """Whether a file names titles, which may name more at the next start."""
+    note: str = ""
+    """How many rows of that file name no title; empty when all do."""
 
     @property
     def is_fed(self) -> bool:
         """Whether the run is fed with what the catalogue says is due."""
         return self.is_due and self.list_name is None
+
+
+@dataclass(slots=True, kw_only=True)
+class NamedTitles:
+    """What the arguments `ids` and `file` name."""
+
+    ids: list[str]
+    note: str = ""
+    """How many rows of the file name no title; empty when all do."""
 
 
 class Seed(msgspec.Struct, forbid_unknown_fields=True):
@@ -89,12 +104,12 @@ def parse_choice(name: str, text: str, choices: Collection[str]) -> str:
 
 def parse_title_ids(
     site: Site, ids: str | None, file: str | None, home: str | None = None
-) -> list[str]:
+) -> NamedTitles:
     """Return the titles of the arguments `ids` and `file`, each once, in order.
 
-    `ids` are separated by commas, and a file has one a line. They are ids, or URLs of the site or
-    below `home`. Empty lines and those that start with # are passed over. Raises ConfigurationError
-    for a file that can't be read, and for the first title that is malformed, with its line.
+    `ids` are separated by commas. They are ids, or URLs of the site or below `home`, as are those
+    of a file; see `_read_titles`. Raises ConfigurationError for a file that can't be read, and for
+    the first title that is malformed.
     """
     named = {
         parse_title_id(site, text, home): None for text in (ids or "").split(",") if text.strip()
@@ -102,21 +117,104 @@ def parse_title_ids(
     if ids is not None and not named:
         raise ConfigurationError(f"ids is {ids!r}, which names no title")
     if file is None:
-        return list(named)
+        return NamedTitles(ids=list(named))
     try:
-        lines = read_file(file, _LARGEST_LIST).decode("utf-8-sig").splitlines()
-    # A ValueError is of bytes that are no UTF-8, or of a zero byte in the name.
+        content = read_file(file, _LARGEST_LIST)
+        is_utf_16 = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+        # Ids and URLs are the same in all other encodings.
+        text = content.decode("utf-16") if is_utf_16 else content.decode("utf-8-sig", "replace")
+    # A ValueError is of bytes that are no UTF-16, or of a zero byte in the name.
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"file {file!r} can't be read: {error}") from None
-    for number, line in enumerate(lines, 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            try:
-                named[parse_title_id(site, line, home)] = None
-            except ConfigurationError as error:
-                # The line is not quoted: whoever may schedule jobs on a node could read any of its
-                # files.
-                why = str(error).rpartition(" is not ")[2]
-                raise ConfigurationError(f"line {number} of {file} is not {why}") from None
-    if not named:
+    found = _read_titles(site, text, file, home)
+    return NamedTitles(ids=list(dict.fromkeys([*named, *found.ids])), note=found.note)
+
+
+def _read_titles(site: Site, text: str, file: str, home: str | None) -> NamedTitles:
+    """Return the titles that a file names.
+
+    It has an id or a URL a line, where empty lines and those that start with # are passed over; or
+    it is CSV with a column of ids or URLs. No error quotes what it holds: whoever may schedule jobs
+    on a node could read any of its files.
+    """
+    lines = text.splitlines()
+    numbered = {
+        number: line
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    }
+    if not numbered:
         raise ConfigurationError(f"file {file!r} names no title")
-    return list(named)
+    first, *others = islice(numbered.values(), 3)
+    has_cells = any(mark in line for line in (first, *others) for mark in ",;\t")
+    if _id_of(site, first, home) is None and (has_cells or known_columns([first])[0]):
+        return _read_csv(site, text, file, home)
+    titles = []
+    for number, line in numbered.items():
+        try:
+            titles.append(parse_title_id(site, line, home))
+        except ConfigurationError as error:
+            why = str(error).rpartition(" is not ")[2]
+            raise ConfigurationError(f"line {number} of {file} is not {why}") from None
+    return NamedTitles(ids=titles)
+
+
+def _read_csv(site: Site, text: str, file: str, home: str | None) -> NamedTitles:
+    """Return the titles of a CSV file: of each row, the first cell that names a title of the site.
+
+    Columns that are known to hold ids or URLs go before all others. Of these, the one counts that
+    names the most titles.
+    """
+    first: list[list[str]] = []
+
+    def columns_of(header: list[str]) -> list[str]:
+        if any(_id_of(site, cell, home) for cell in header):  # it is none
+            first.append(header)
+            return [""] * len(header)
+        return known_columns(header)
+
+    rows = list(read_rows(StringIO(text, newline=""), file, columns_of))
+    if first:
+        line = f"{file}, line 1"
+        rows.insert(0, SheetRow(location=line, columns=[""] * len(first[0]), cells=first[0]))
+    columns = rows[0].columns if rows else []
+    found = [[_id_in(site, row, index, home) for row in rows] for index in range(len(columns))]
+    chosen = [columns.index(name) for name in (f"{site}_id", "site_id", "url") if name in columns]
+    if not any(any(found[index]) for index in chosen):
+        chosen = sorted(range(len(columns)), key=lambda index: found[index].count(None))[:1]
+    titles = [
+        next((found[index][number] for index in chosen if found[index][number]), None)
+        for number in range(len(rows))
+    ]
+    missing = titles.count(None)
+    if missing == len(titles):
+        raise ConfigurationError(
+            f"none of the {len(titles):,} rows of {file} has an id or URL of {site}; scrapy match"
+            " finds IMDb's ids by title and year"
+        )
+    note = ""
+    if missing:
+        line = rows[titles.index(None)].location.rpartition(", ")[2]
+        note = (
+            f"rows of {file} without an id or URL of {site}: {missing:,} of {len(rows):,},"
+            f" first {line}"
+        )
+    return NamedTitles(ids=[title for title in titles if title is not None], note=note)
+
+
+def _id_in(site: Site, row: SheetRow, index: int, home: str | None) -> str | None:
+    """Return the id of a title of the site in a cell; None when there is none."""
+    if index >= len(row.cells):
+        return None
+    column = row.columns[index]
+    of_site = row.cells[row.columns.index("site")] if "site" in row.columns else site
+    if column == "site_id" and of_site.strip().casefold() != site:
+        return None
+    return _id_of(site, as_id(column, row.cells[index]), home)
+
+
+def _id_of(site: Site, text: str, home: str | None) -> str | None:
+    try:
+        return parse_title_id(site, text, home)
+    except ConfigurationError:
+        return None

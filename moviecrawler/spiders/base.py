@@ -156,14 +156,15 @@ class MovieSpider(scrapy.Spider):
 
             open_catalogue(settings)
         home = settings[cls.profile.home_setting]
-        titles = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"), home)
+        named = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"), home)
         list_name = arguments.get("list")
-        if list_name is None and lane is None and not titles:
+        if list_name is None and lane is None and not named.ids:
             list_name = cls.profile.default_list
         if list_name is not None:
             cls.check_list(list_name)
         return Plan(
-            titles=titles,
+            titles=named.ids,
+            note=named.note,
             list_name=list_name,
             limit=parse_limit(arguments.get("limit")),
             is_due=lane is not None,
@@ -197,6 +198,8 @@ class MovieSpider(scrapy.Spider):
         plan = cls.parse_arguments(crawler.settings, arguments)
         spider = super().from_crawler(crawler, *args)
         spider.plan = plan
+        if plan.note:
+            logger.warning("%s", plan.note, extra={"spider": spider})
         spider.hosts = hosts_of(cls.site, crawler.settings)
         check_hosts(cls.site, crawler.settings)
         spider.home = spider.hosts[cls.profile.home_setting]

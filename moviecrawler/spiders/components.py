@@ -90,7 +90,7 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
         "scrapy.extensions.logstats.LogStats": None,
         "moviecrawler.extensions.completion.ItemCompletion": 0,
         "moviecrawler.extensions.coverage.CoverageWatch": 0,
-        "moviecrawler.extensions.feeds.FeedExporter": 0,
+        "moviecrawler.pipelines.feeds.FeedExporter": 0,
         "moviecrawler.extensions.metrics.Metrics": 20,
         "moviecrawler.extensions.progress.Progress": 30,
         "moviecrawler.extensions.summary.Summary": 40,

@@ -1,5 +1,6 @@
 """Which titles come from an operator's CSV and from Wikidata, and which files are refused."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,33 @@ def test_a_csv_may_come_from_any_spreadsheet(tmp_path: Path, separator: str, lin
     assert [(row.imdb_id, row.title, row.year) for row in source.rows()] == TITLES
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("imdb_id,rottentomatoes_id\ntt0000001,tv/salt/s02\n", "give the series, tv/salt"),
+        ("imdb_id\nnm0000001\n", "line 2: imdb_id is 'nm0000001'"),
+        ("imdb_id,year\ntt0000001,01/02/2001\n", "line 2: year is '01/02/2001'"),
+        ("imdb_id,year\ntt0000001\n", "line 2 has 1 cells, not 2"),
+        ("imdb_id,year\n,2001\n", "line 2 has no imdb_id"),
+        ("imdb_id,kind\ntt0000001,play\n", "line 2: kind is 'play': .*; give one of movie"),
+        ("imdb_id,popularity\ntt0000001,101\n", "popularity is '101': Expected `float` <= 100"),
+        ("imdb_id,title\ntt0000001," + "a" * 2_000 + "\n", "title is 'aaa.* length <= 1000"),
+        ("imdb_id,title\ntt0000001,Du\0ne\n", r"line 2: title is 'Du\\x00ne'"),
+        ("tmdb_id\n2147483648\n", "line 2: tmdb_id is '2147483648'"),
+    ],
+)
+def test_a_row_that_can_not_be_right_is_left_out_and_told(
+    tmp_path: Path, content: str, told: str
+) -> None:
+    header = content.partition("\n")[0]
+    good = ",".join({"imdb_id": "tt0000009", "tmdb_id": "9"}.get(n, "") for n in header.split(","))
+    source = CsvTitles(saved(tmp_path, f"{content}{good}\n"))
+    assert len(list(source.rows())) == source.damaged == 1
+    assert re.search(told, source.first_damage), source.first_damage
+    assert len(source.first_damage) < 1_000
+    assert source.first_damage.isprintable()
+
+
 TRACE = (
     "tt00000SPARQL-QUERY: queryStr=SELECT ?imdb WHERE {}\n"
     "java.util.concurrent.TimeoutException\n\tat FutureTask.get\n"
@@ -70,45 +98,13 @@ HEADER = "imdb,rottentomatoes\r\n"
     ("source", "content", "told"),
     [
         (CsvTitles, "title,year\nSalt,2001\n", "no column imdb_id, tmdb_id or tmdb_series_id"),
-        (CsvTitles, "imdb_id,colour\ntt0000001,red\n", "'colour'; the columns known are imdb_id"),
-        (CsvTitles, "imdb_id,tconst\ntt0000001,tt0000001\n", "twice"),
-        (
-            CsvTitles,
-            "imdb_id,rottentomatoes_id\ntt0000001,tv/salt/s02\n",
-            "'tv/salt/s02': give the series, tv/salt",
-        ),
-        (CsvTitles, "imdb_id\nnm0000001\n", "line 2: imdb_id is 'nm0000001'"),
-        (
-            CsvTitles,
-            "imdb_id,year\ntt0000001,2001\ntt0000002,01/02/2001\n",
-            "line 3: year is '01/02/2001'",
-        ),
-        (CsvTitles, "imdb_id,year\ntt0000001\n", "line 2 has 1 cells, not 2"),
-        (CsvTitles, "imdb_id,year\n,2001\n", "line 2 has no imdb_id"),
-        (
-            CsvTitles,
-            "imdb_id,kind\ntt0000001,film\n",
-            "line 2: kind is 'film': .*; give one of movie",
-        ),
-        (
-            CsvTitles,
-            "imdb_id,popularity\ntt0000001,101\n",
-            "popularity is '101': Expected `float` <= 100",
-        ),
-        (CsvTitles, "imdb_id,title\ntt0000001," + "a" * 1_000_000 + "\n", "line 2"),
-        (
-            CsvTitles,
-            "imdb_id,title\ntt0000001," + "a" * 2_000 + "\n",
-            "line 2: title is 'aaa.* length <= 1000",
-        ),
-        (CsvTitles, "imdb_id,title\ntt0000001,Du\0ne\n", r"line 2: title is 'Du\\x00ne'"),
-        (CsvTitles, "tmdb_id\n2147483648\n", "line 2: tmdb_id is '2147483648'"),
+        (CsvTitles, "imdb_id,IMDB_ID\ntt0000001,tt0000001\n", "twice"),
         (
             CsvTitles,
             'imdb_id,title\ntt0000001,"Dune\ntt0000002,Up\n',
             "line 3: unexpected end of data",
         ),
-        (CsvTitles, "imdb_id,title\ntt0000001,Dune\n".encode("utf-16"), "is not UTF-8"),
+        (CsvTitles, "imdb_id,title\ntt0000001,Am\xe9\n".encode("latin-1"), "is not UTF-8"),
         (WikidataCrosswalk, HEADER + "tt0000001,m/salt\r\n" + TRACE, "time limit"),
         (WikidataCrosswalk, HEADER + "tt0000001,m/salt\r\ntt0000002,m/la", "inside a line"),
         (

@@ -21,7 +21,7 @@ from tests.services.replica import ForkedReplica
 from tests.waiting import LONGEST, wait_for
 
 Run = Callable[..., Finished]
-NOTHING_ELSE = "0 changed, 0 removed, 0 ids on other sites, 0 damaged rows left out\n"
+NOTHING_ELSE = "0 changed, 0 removed, 0 ids on other sites, 0 rows left out\n"
 ONLY_FILMS = "only films were asked for; --kinds movie,series takes series, too\n"
 
 
@@ -69,6 +69,45 @@ def test_datasets_are_imported_once_and_only_what_changed_again(
     # Another selection is another import, which touches no title that is there.
     fewer = run("import", "imdb", "--min-votes", "100000", "--years", "1990-", replica=replica)
     assert fewer.output == f"imdb: 0 rows added, {NOTHING_ELSE}{ONLY_FILMS}"
+
+
+def test_each_row_of_a_csv_is_a_title_or_is_told(
+    run: Run, database_url: str, tmp_path: Path
+) -> None:
+    """An id is enough: its page tells the rest."""
+    (tmp_path / "ids.csv").write_text("imdb_id\ntt0900001\ntt0900002\n")
+    added = run("import", "csv", "--from", "ids.csv")
+    assert (added.code, added.output.partition(" rows")[0]) == (0, "csv ids.csv: 2")
+    (tmp_path / "mine.csv").write_text(
+        "\ufeffPosition;Const;Title;Year;Title Type;tmdbId;popularty\r\n"
+        "1;tt0900003;The Kettle;1999;TV Mini Series;7;\r\n2;tt0900004;The Pan;2001;;;\r\n"
+        "3;nm0000001;Somebody;;;;\r\n4;;The Lid;MMXX;;;\r\n5;;No id;2001;;99;\r\n6;tt1\r\n",
+        "utf-8",
+        newline="",
+    )
+    for counted in ("csv mine.csv: 2 rows added", "csv mine.csv has not changed"):
+        mixed = run("import", "csv", "--from", "mine.csv")
+        assert mixed.code == 1
+        assert counted in mixed.output
+        assert "columns that are not read: position, popularty" in mixed.log
+        assert (
+            "3 rows left out, the first: mine.csv, line 4: imdb_id is 'nm0000001'" in mixed.log
+        ), mixed.log
+        assert ("1 rows have TMDB ids of no known title" in mixed.log) == ("added" in counted)
+    stored = "SELECT imdb_id, title, year, kind, tmdb_series_id FROM titles ORDER BY imdb_id"
+    assert execute(database_url, stored) == [
+        ("tt0900001", None, None, None, None),
+        ("tt0900002", None, None, None, None),
+        ("tt0900003", "The Kettle", 1999, "series", 7),
+        ("tt0900004", "The Pan", 2001, None, None),
+    ]
+    for name in ("none.csv", "none.csv"):  # and again
+        (tmp_path / name).write_text("imdb_id\n")
+        nothing = run("import", "csv", "--from", name)
+        assert nothing.code == 1
+        assert "csv none.csv has no rows that can be imported" in nothing.log
+    due = run("due", "imdb").output
+    assert "imdb: 4 due" in due
 
 
 def test_an_import_that_is_interrupted_ends_at_once_and_silently(

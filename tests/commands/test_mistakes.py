@@ -55,7 +55,7 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
             "--url takes the address of one",
         ),
         (["extract", "a", "-s", "LOG_LEVEL=INFO", "--eat"], 2, "takes no argument '--eat'"),
-        (["match"], 2, "the following arguments are required: RECORDS"),
+        (["match"], 2, "the following arguments are required: FILMS"),
         (["match", "films.csv"], 2, "films.csv can't be read"),
         (["match", os.devnull], 2, "/dev/null is empty; give CSV"),
         (

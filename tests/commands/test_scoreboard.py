@@ -1,7 +1,6 @@
 """`scrapy scoreboard` prints to whatever reads it."""
 
 import asyncio
-import json
 import sqlite3
 import subprocess
 import sys
@@ -139,16 +138,6 @@ def test_the_csv_files_of_a_crawl_that_was_killed_are_written_on_demand(tmp_path
     ended = crawling.scrapy("scoreboard", "--export", data=tmp_path)
     assert ended.code == 1
     assert f"the CSV files in {tmp_path} can't be replaced" in ended.log
-
-
-def test_scrapys_own_feeds_have_whole_items(replica: ReplicaProcess, tmp_path: Path) -> None:
-    target = str(tmp_path / "movies.json")
-    ended = crawling.scrapy(
-        "crawl", "imdb", "-a", "limit=1", "-O", target, data=tmp_path, replica=replica
-    )
-    assert ended.code == 0, ended.log
-    (movie,) = json.loads((tmp_path / "movies.json").read_text())
-    assert (movie["site"], movie["scores"][0]["kind"]) == ("imdb", "imdb")
 
 
 def test_without_sqlite_nothing_is_kept_and_the_scoreboard_is_that_of_postgres(

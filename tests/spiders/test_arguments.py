@@ -82,8 +82,38 @@ def test_ids_and_file_together_name_each_title_once_in_order(tmp_path: Path) -> 
         "\ufeff# first\ntt0000002\n\n https://www.imdb.com/title/tt0000003/?ref_=x \ntt0000001\n",
         "utf-8",
     )
-    titles = parse_title_ids("imdb", "tt0000001, tt0000004", str(file))
-    assert titles == ["tt0000001", "tt0000004", "tt0000002", "tt0000003"]
+    named = parse_title_ids("imdb", "tt0000001, tt0000004", str(file))
+    assert named.ids == ["tt0000001", "tt0000004", "tt0000002", "tt0000003"]
+
+
+@pytest.mark.promise("A CSV of any program is a list of titles, and rows without an id are told.")
+@pytest.mark.parametrize(
+    ("content", "ids", "note"),
+    [
+        (
+            (
+                "\ufeffPosition,Const,Description,Title,URL\r\n"
+                '1,tt0000001,"two\r\nlines, tt0000009",A,https://www.imdb.com/title/tt0000001/\r\n'
+                "2,,,B,https://www.imdb.com/title/tt0000002/?ref_=ttls\r\n3,,,C,\r\n"
+            ),
+            ["tt0000001", "tt0000002"],
+            "1 of 3, first line 5",
+        ),
+        ("trakt_id,imdb_id,url\n1,tt0000001,https://trakt.tv/a\n2,\n", ["tt0000001"], "1 of 2"),
+        ("title;imdbID\nA;tt0000001\n".encode("utf-16"), ["tt0000001"], ""),
+        ("Titel\tKennung\nAm\xe9lie\ttt0000001\n".encode("latin-1"), ["tt0000001"], ""),
+        ("sep=;\nmovieId;imdbId\n1;0000001\n", ["tt0000001"], ""),
+        ("tt0000001,no header\ntt0000002,\n", ["tt0000001", "tt0000002"], ""),
+    ],
+    ids=["imdb", "trakt", "utf-16", "names of its own", "movielens", "no header"],
+)
+def test_a_csv_names_titles_and_rows_without_an_id_are_told(
+    content: str | bytes, ids: list[str], note: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_bytes(content.encode() if isinstance(content, str) else content)
+    named = parse_title_ids("imdb", None, str(tmp_path / "a.csv"))
+    assert named.ids == ids
+    assert (note in named.note) if note else not named.note
 
 
 @pytest.mark.parametrize(
@@ -95,9 +125,10 @@ def test_ids_and_file_together_name_each_title_once_in_order(tmp_path: Path) -> 
         ),
         (b"\xff\xfe\x00", "can't be read"),
         (b"# none\n", "names no title"),
+        (b"Third,Man\n1,2\n", "none of the 1 rows of .*titles.txt has an id or URL of imdb"),
         (b"\0" * (16 * 1024 * 1024 + 1), "it has more than 16,777,216 bytes"),
     ],
-    ids=["malformed line", "no text", "no titles", "too large"],
+    ids=["malformed line", "no text", "no titles", "no ids", "too large"],
 )
 def test_a_wrong_file_is_refused_and_none_of_it_shown(
     content: bytes, told: str, tmp_path: Path

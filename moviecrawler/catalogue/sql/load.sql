@@ -1,5 +1,5 @@
 -- Loads `incoming` into the catalogue, without writing unchanged rows. Returns how many titles were
--- added and changed, and how many ids are new.
+-- added and changed, how many ids are new, and how many rows name no title that is known.
 -- Parameters: since (ids that were refused later are not accepted); source; version; rows_done.
 SET LOCAL default_statistics_target = 10;  -- only the number of rows matters here
 ANALYZE incoming;
@@ -49,7 +49,8 @@ CROSS JOIN LATERAL (
         END AS popularity_source
 ) m
 WHERE CASE
-    WHEN t.title_id IS NULL THEN m.title IS NOT NULL AND m.kind IS NOT NULL
+    WHEN t.title_id IS NULL
+        THEN i.popularity_source = 'given' OR m.title IS NOT NULL AND m.kind IS NOT NULL
     ELSE (
         t.imdb_id, t.tmdb_id, t.tmdb_series_id, t.title, t.original_title, t.kind, t.year,
         t.end_year, t.runtime_minutes, t.votes, t.popularity, t.popularity_source
@@ -147,5 +148,6 @@ ON CONFLICT (source) DO UPDATE
 SET version = excluded.version, rows_done = excluded.rows_done, finished_at = NULL;
 SELECT count(*) FILTER (WHERE is_new) AS added,
     count(*) FILTER (WHERE NOT is_new) AS changed,
-    (SELECT count(*) FROM leads) AS ids
+    (SELECT count(*) FROM leads) AS ids,
+    (SELECT count(*) FROM incoming WHERE imdb_id IS NULL) AS unknown
 FROM loaded

@@ -1,0 +1,69 @@
+"""The IMDb titles that are at hand without a catalogue: stored ones, and those of the datasets."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from moviecrawler.catalogue.imdb_import import ImdbDatasets, Selection
+from moviecrawler.database.records import COMPARED, read_stored
+from moviecrawler.database.sqlite import FILE, SqliteTables, read_sqlite
+from moviecrawler.matching.facts import TitleFacts
+from moviecrawler.matching.forms import prepare
+from moviecrawler.matching.titles import title_of
+from moviecrawler.sites import ID_SITE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from moviecrawler.items import TitleKind
+    from moviecrawler.matching.forms import Title
+
+_RECORDS_AT_ONCE = 5_000
+_WITH_IMDB_ID = """
+SELECT record_id FROM records
+WHERE imdb_id IS NOT NULL AND kind NOT IN ('season', 'episode')
+ORDER BY site <> {mark}, record_id
+"""
+_KINDS: frozenset[TitleKind] = frozenset({"movie", "series", "short", "video"})
+"""What lists of films and series name."""
+
+
+def stored_titles(folder: Path) -> Iterator[Title]:
+    """Yield the titles of the embedded database that have an IMDb id.
+
+    Those that IMDb itself has told come first. Raises FileNotFoundError, or sqlite3.Error.
+    """
+    with closing(read_sqlite(folder)) as connection:
+        tables = SqliteTables(connection, str(folder / FILE))
+        ids = [record_id for (record_id,) in tables.select(_WITH_IMDB_ID, (), ID_SITE)]
+        for first in range(0, len(ids), _RECORDS_AT_ONCE):
+            some = ids[first : first + _RECORDS_AT_ONCE]
+            for stored in read_stored(tables, "record_id {ids}", some, view=COMPARED):
+                title = title_of(stored.movie)
+                title.site = ID_SITE
+                yield title
+
+
+def dataset_titles(url: str, data_dir: Path) -> Iterator[Title] | None:
+    """Return the titles of IMDb's datasets, or None when they were not fetched to `data_dir`."""
+    datasets = ImdbDatasets(url, data_dir, selection=Selection(kinds=_KINDS))
+    if not all(path.is_file() for path in datasets.paths):
+        return None
+    return (
+        prepare(
+            ID_SITE,
+            TitleFacts(
+                imdb_id=row.imdb_id,
+                title=row.title,
+                original_title=row.original_title,
+                kind=row.kind,
+                year=row.year,
+                end_year=row.end_year,
+                runtime_minutes=row.runtime_minutes,
+                votes=row.votes,
+            ),
+        )
+        for row in datasets.rows()
+    )
