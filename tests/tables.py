@@ -8,7 +8,6 @@ from typing import Any, get_args
 
 import msgspec
 
-from moviecrawler.basics.texts import _RUNS_AS_FORMULA
 from moviecrawler.basics.values import parse_date
 from moviecrawler.database.tables import FIELDS
 from moviecrawler.items import AmountKind, Movie, Role
@@ -43,22 +42,13 @@ _BEFORE_ID = re.compile(r"; (?=[a-z_]{1,30}=)")
 _LONGEST_CELL = 2**31 - 1
 
 
-def restore(cell: str) -> str:
-    """Return the text that `neutralise` was given.
-
-    >>> restore("'=1+1"), restore("''-'"), restore("'Twas")
-    ('=1+1', "'-'", "'Twas")
-    """
-    return cell[1:] if cell.startswith("'") and _RUNS_AS_FORMULA.match(cell) else cell
-
-
 def read_movies(path: Path) -> Iterator[Movie]:
     """Yield the movies of a `movies.csv`, with what that table holds of them.
 
     It has no cast, and people without ids.
     """
     csv.field_size_limit(_LONGEST_CELL)
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file, strict=True)
         assert set(MOVIE_COLUMNS) == set(reader.fieldnames or ()), path
         for row in reader:
@@ -68,7 +58,7 @@ def read_movies(path: Path) -> Iterator[Movie]:
 
 def _fields(row: dict[str, str]) -> dict[str, Any]:
     """Return the fields of a Movie as plain data, from the cells of MOVIE_COLUMNS."""
-    cells = {column: restore(cell) if cell else None for column, cell in row.items()}
+    cells = {column: cell or None for column, cell in row.items()}
     found: dict[str, Any] = {column: cells.get(column) for column in (*_PLAIN, "scraped_at")}
     if cells["release_date"] is not None:
         # A spreadsheet that saved the file wrote dates in its own way.

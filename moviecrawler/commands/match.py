@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import sys
-from contextlib import suppress
+from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,10 +132,10 @@ def _answer(film: Film | UnreadRow, found: dict[str, Linked]) -> dict[str, Any]:
 
 
 def _print_csv(films: list[Film | UnreadRow], found: dict[str, Linked]) -> None:
-    with suppress(AttributeError):  # what is not a file, in tests
-        sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
-    writer = csv.DictWriter(sys.stdout, _CSV_COLUMNS, extrasaction="ignore")
-    writer.writeheader()
-    for film in films:
-        answer = _answer(film, found)
-        writer.writerow(answer | {"reason": ", ".join(answer["reasons"])})
+    from moviecrawler.pipelines.csv_export import write_csv
+
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="")
+    answers = (_answer(film, found) for film in films)
+    rows = (answer | {"reason": ", ".join(answer["reasons"])} for answer in answers)
+    write_csv(sys.stdout, _CSV_COLUMNS, ([row[name] for name in _CSV_COLUMNS] for row in rows))

@@ -17,7 +17,7 @@ import msgspec
 from scrapy.commands import ScrapyCommand
 
 from moviecrawler.basics.errors import ConfigurationError, OutputError
-from moviecrawler.basics.texts import neutralise, printable
+from moviecrawler.basics.texts import printable
 from moviecrawler.commands.base import (
     NONE,
     BaseCommand,
@@ -106,6 +106,12 @@ class Command(BaseCommand, ScrapyCommand):
             action="store_true",
             help="print nothing, and write the CSV files in DATA_DIR, as the end of a crawl does",
         ),
+        option(
+            "--excel",
+            action="store_true",
+            help="write CSV for Excel: with a byte order mark, and an apostrophe before what would"
+            " run as a formula",
+        ),
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
@@ -113,8 +119,10 @@ class Command(BaseCommand, ScrapyCommand):
         crawl = _CRAWLS.get(opts.kind, f"{ID_SITE} -a list=top")
         crawl_first = f"crawl first, such as with: {program()} crawl {crawl}"
         try:
+            if opts.excel and not opts.export and opts.format != "csv":
+                raise ConfigurationError("--excel is for CSV; add --format csv, or --export")
             if opts.export:
-                _export_files(Path(self.settings.get("DATA_DIR", "data")))
+                _export_files(Path(self.settings.get("DATA_DIR", "data")), excel=opts.excel)
                 return
             with _opened(self.settings, opts.kind, opts.limit) as (rows, source):
                 first = list(islice(rows, 1))
@@ -126,7 +134,7 @@ class Command(BaseCommand, ScrapyCommand):
                         sys.stdout.reconfigure(encoding="utf-8", newline="")
                     else:  # a terminal may lack some letters
                         sys.stdout.reconfigure(errors="replace")
-                _print(chain(first, rows), opts.format, opts.kind)
+                _print(chain(first, rows), opts.format, opts.kind, excel=opts.excel)
         except FileNotFoundError as error:
             demo = Path(error.filename).parent / "demo"
             if (demo / "movies.sqlite3").exists():
@@ -141,7 +149,7 @@ class Command(BaseCommand, ScrapyCommand):
             ) from error
 
 
-def _export_files(folder: Path) -> None:
+def _export_files(folder: Path, *, excel: bool) -> None:
     """Write the CSV files of the embedded database. Raises FileNotFoundError when it is missing."""
     from moviecrawler.database.sqlite import open_sqlite, read_sqlite
     from moviecrawler.pipelines.csv_export import export
@@ -149,7 +157,7 @@ def _export_files(folder: Path) -> None:
     read_sqlite(folder).close()
     with closing(open_sqlite(folder)) as writing:
         try:
-            export(writing, folder)
+            export(writing, folder, excel=excel)
         except (OSError, sqlite3.DatabaseError) as error:
             raise OutputError(f"the CSV files in {folder} can't be replaced: {error}") from error
 
@@ -184,13 +192,19 @@ def _opened(
         yield scoreboard_rows(reading, kind, limit), str(folder / FILE)
 
 
-def _print(rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None) -> None:
+def _print(
+    rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None, *, excel: bool
+) -> None:
+    from moviecrawler.pipelines.csv_export import write_csv
+
     parts = _PART_COLUMNS if kind in {"season", "episode"} else {}
     columns = _COLUMNS | parts
     if form == "json":
         _print_json(_records(rows, [*_COLUMNS, "matched_by", *parts]))
     elif form == "csv":
-        _print_csv(_records(rows, columns), columns)
+        records = _records(rows, columns)
+        cells = (map(_cell, record.values()) for record in records)
+        write_csv(sys.stdout, columns, cells, excel=excel)
     elif form == "parquet":
         _print_parquet(_records(rows, columns), columns)
     else:
@@ -218,18 +232,6 @@ def _print_json(records: Iterator[dict[str, Any]]) -> None:
         text = msgspec.json.format(msgspec.json.encode(record), indent=2).decode()
         sys.stdout.write((",\n" if number else "[\n") + "  " + text.replace("\n", "\n  "))
     sys.stdout.write("\n]\n")
-
-
-def _print_csv(records: Iterator[dict[str, Any]], columns: Iterable[str]) -> None:
-    writer = csv.writer(sys.stdout)
-    writer.writerow(columns)
-    for record in records:
-        writer.writerow(
-            [
-                neutralise(cell) if isinstance(cell, str) else cell
-                for cell in map(_cell, record.values())
-            ]
-        )
 
 
 def _print_parquet(records: Iterator[dict[str, Any]], columns: dict[str, str]) -> None:

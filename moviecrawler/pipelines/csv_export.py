@@ -1,8 +1,8 @@
 """Writes the CSV files and `metadata.json`.
 
 Each CSV file is a view of the embedded database; `metadata.json` describes the database for
-Datasette. The files are as in RFC 4180, in UTF-8 without a byte order mark. A cell that a
-spreadsheet would run as a formula begins with an apostrophe.
+Datasette. The files are as in RFC 4180, in UTF-8 without a byte order mark, and hold each text as
+it is. Those for Excel have the mark, and an apostrophe before a text that would run as a formula.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from moviecrawler.pipelines.files import replacing
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+    from typing import TextIO
 
 _BATCH_ROWS = 500
 """Rows that are written before the time is checked again."""
@@ -46,10 +47,15 @@ def is_outdated(connection: sqlite3.Connection, folder: Path) -> bool:
 
 
 def export(
-    connection: sqlite3.Connection, folder: Path, is_late: Callable[[], bool] = lambda: False
+    connection: sqlite3.Connection,
+    folder: Path,
+    is_late: Callable[[], bool] = lambda: False,
+    *,
+    excel: bool = False,
 ) -> None:
-    """Replace the CSV files of a folder if they are outdated.
+    """Replace the CSV files of a folder if they are outdated, or are wanted for Excel.
 
+    Files for Excel stay outdated, so that the next export replaces them with plain ones.
     One process does so at a time. `is_late` is asked while waiting for another one, and between
     batches. Raises TimeoutError when it is late, and then the files are as before; OSError or
     sqlite3.DatabaseError.
@@ -57,12 +63,24 @@ def export(
     lock = FileLock(folder / "export.lock", timeout=_LOCK_TIMEOUT_SECONDS)
     with lock.acquire(cancel_check=is_late):
         # Another process may have exported our rows while we waited.
-        if is_outdated(connection, folder):
-            _replace_files(connection, folder, is_late)
+        if excel or is_outdated(connection, folder):
+            _replace_files(connection, folder, is_late, excel=excel)
+
+
+def write_csv(
+    file: TextIO, header: Iterable[str], rows: Iterable[Iterable[Any]], *, excel: bool = False
+) -> None:
+    """Write rows to a file, for programs or for Excel."""
+    writer = csv.writer(file)
+    if excel:
+        file.write("\ufeff")
+        rows = map(_neutralised, rows)
+    writer.writerow(header)
+    writer.writerows(rows)
 
 
 def _replace_files(
-    connection: sqlite3.Connection, folder: Path, is_late: Callable[[], bool]
+    connection: sqlite3.Connection, folder: Path, is_late: Callable[[], bool], *, excel: bool
 ) -> None:
     with ExitStack() as stack:
         # One transaction, so that all files show the same moment. Rows that are written from here
@@ -74,17 +92,24 @@ def _replace_files(
         for name in FILES:
             view = _VIEW + name.removesuffix(".csv")
             rows = connection.execute(f"SELECT * FROM {view}")  # noqa: S608 - its name is ours
-            file = csv.writer(stack.enter_context(replacing(folder / name)))
-            file.writerow(column for column, *_ in rows.description)
-            while part := rows.fetchmany(_BATCH_ROWS):
-                file.writerows(map(_neutralised, part))
-                if is_late():
-                    raise TimeoutError
+            header = [column for column, *_ in rows.description]
+            file = stack.enter_context(replacing(folder / name))
+            write_csv(file, header, _in_time(rows, is_late), excel=excel)
         metadata = stack.enter_context(replacing(folder / "metadata.json"))
         metadata.write(read_package_file(__package__, "metadata.json"))
-    connection.execute("UPDATE state SET exported = ? WHERE exported < ?", (written, written))
+    if excel:
+        connection.execute("UPDATE state SET exported = 0")
+    else:
+        connection.execute("UPDATE state SET exported = ? WHERE exported < ?", (written, written))
 
 
-def _neutralised(row: tuple[Any, ...]) -> list[Any]:
+def _in_time(rows: sqlite3.Cursor, is_late: Callable[[], bool]) -> Iterator[tuple[Any, ...]]:
+    while part := rows.fetchmany(_BATCH_ROWS):
+        yield from part
+        if is_late():
+            raise TimeoutError
+
+
+def _neutralised(row: Iterable[Any]) -> list[Any]:
     """Return a row whose texts no spreadsheet takes for formulas."""
     return [neutralise(cell) if isinstance(cell, str) else cell for cell in row]

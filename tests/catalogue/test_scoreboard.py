@@ -100,14 +100,18 @@ def run(folder: Path, *arguments: str) -> Finished:
     return scrapy("scoreboard", *arguments, data=folder, COLUMNS="100")
 
 
-def test_the_command_prints_the_table_csv_without_formulas_and_json_with_nulls(
+def test_the_command_prints_the_table_csv_with_each_text_and_json_with_nulls(
     tmp_path: Path,
 ) -> None:
     table = render_table(scoreboard(tmp_path, *LAMP, FORMULA, ALONE))
     ran = run(tmp_path)
     assert (ran.code, ran.log, ran.output.rstrip("\n")) == (0, "", table)
     cells = list(csv.DictReader(io.StringIO(run(tmp_path, "--format", "csv").output)))
-    assert [row["title"] for row in cells] == ["The Lamp", "'=Lamp", ALONE.title]
+    assert [row["title"] for row in cells] == ["The Lamp", "=Lamp", ALONE.title]
+    excel = run(tmp_path, "--format", "csv", "--excel")
+    assert excel.output.startswith("\ufefftitle,")
+    assert "'=Lamp," in excel.output
+    assert "--excel is for CSV" in run(tmp_path, "--excel").log
     assert (cells[0]["imdb_rating"], cells[0]["tomatometer"], cells[2]["imdb_rating"]) == (
         "8.1",
         "93",

@@ -19,7 +19,7 @@ from tests.crawling import crawl_command, scrapy
 from tests.pipelines.stored import sqlite_movies
 from tests.services.postgres import postgres_movies
 from tests.shared import SHARED
-from tests.tables import read_movies, restore
+from tests.tables import read_movies
 
 pytestmark = pytest.mark.shared("datasets")
 FOLDER = SHARED / "datasets"
@@ -91,7 +91,7 @@ def csv_movies(folder: Path) -> list[Movie]:
 def rows_of(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            yield {column: restore(cell) or None for column, cell in row.items()}
+            yield {column: cell or None for column, cell in row.items()}
 
 
 def facts(movie: Movie) -> dict[str, Any]:

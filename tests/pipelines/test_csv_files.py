@@ -226,7 +226,7 @@ def test_an_unwritable_data_dir_is_told_in_a_sentence(tmp_path: Path) -> None:
             check_data_dir(wrong)
 
 
-@pytest.mark.promise("CSV files are replaced whole, and no cell in them runs as a formula.")
+@pytest.mark.promise("CSV files are replaced whole, and hold each text as it is.")
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     with replacing(path) as file:
@@ -347,13 +347,21 @@ def test_without_csv_the_database_is_written_all_the_same(tmp_path: Path) -> Non
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
 
 
-@pytest.mark.promise("CSV files are replaced whole, and no cell in them runs as a formula.")
-def test_no_cell_runs_as_a_formula_and_each_text_can_be_restored(tmp_path: Path) -> None:
+@pytest.mark.promise("CSV files are replaced whole, and hold each text as it is.")
+def test_each_text_is_as_it_is_but_for_excel_where_no_cell_runs_as_a_formula(
+    tmp_path: Path,
+) -> None:
     texts = [
         f"{quotes}{sign}1" for sign in (*FORMULA_SIGNS, "x=", "; ") for quotes in ("", "'", "''")
     ]
     written(tmp_path, *(make_movie(number, title=text) for number, text in enumerate(texts)))
-    cells = [row["title"] for row in rows(tmp_path / "movies.csv")]
-    assert not [cell for cell in cells if cell.startswith(tuple(FORMULA_SIGNS))]
-    assert cells == [neutralise(text) for text in texts]
+    assert titles(tmp_path) == texts
+    with closing(open_sqlite(tmp_path)) as connection:
+        export(connection, tmp_path, excel=True)
+        assert (tmp_path / "people.csv").read_text("utf-8").startswith("\ufeff")
+        with (tmp_path / "movies.csv").open(encoding="utf-8-sig", newline="") as file:
+            cells = [row["title"] for row in csv.DictReader(file)]
+        assert not [cell for cell in cells if cell.startswith(tuple(FORMULA_SIGNS))]
+        assert cells == [neutralise(text) for text in texts]
+        export(connection, tmp_path)
     assert titles(tmp_path) == texts
