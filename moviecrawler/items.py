@@ -3,7 +3,7 @@
 None or an empty list means that the page states that there is no such value, unless
 `unknown_fields` names the field: then the page says nothing of it, or nothing that can be parsed. A
 page without an id raises `ExtractionError`. msgspec's `Meta` sets the bounds of each field:
-`pipelines/validate.py` drops an item that breaks one.
+`pipelines/validate.py` makes a field unknown that breaks one.
 """
 
 from __future__ import annotations

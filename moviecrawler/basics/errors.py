@@ -44,12 +44,14 @@ class InterruptedReadError(MovieCrawlerError):
 class InvalidItemError(MovieCrawlerError):
     """An item holds what no title can have.
 
-    `field` names it; the message gives the value and what would be right.
+    `field` names it; the message gives the value and what would be right. `path` leads to the
+    value, such as `("credits", 3, "character")`.
     """
 
-    def __init__(self, field: str, reason: str) -> None:
+    def __init__(self, field: str, reason: str, path: tuple[str | int, ...] = ()) -> None:
         super().__init__(f"{field}: {reason}")
         self.field = field
+        self.path = path or (field,)
 
 
 class AwayError(MovieCrawlerError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.basics.errors import ConfigurationError, ExtractionError
+from moviecrawler.basics.errors import ConfigurationError, ExtractionError, InvalidItemError
 from moviecrawler.commands.base import BaseCommand, option, print_json
 
 if TYPE_CHECKING:
@@ -52,9 +52,18 @@ def page_record(page: Page) -> dict[str, Any]:
     A title's page has its `item` as it is stored, with the `seasons` that the page lists. A page of
     a list has its `entries`, with the `rating` and `votes` of each that IMDb shows, its `total` and
     `next`.
+
+    Raises ExtractionError for a title that no store would take.
     """
+    from moviecrawler.pipelines.validate import remove_wrong_values
+
     record: dict[str, Any] = {"site": page.site, "kind": page.kind}
     if page.movie is not None:
+        try:
+            for movie in (page.movie, *page.seasons):
+                remove_wrong_values(movie)
+        except InvalidItemError as error:
+            raise ExtractionError(error.field, page.movie.url, str(error)) from None
         record |= {"item": page.movie, "seasons": page.seasons}
     if page.listing is not None:
         entries = [_entry_record(entry) for entry in page.listing.entries]

@@ -1,13 +1,16 @@
-"""Drops items that break a bound of `items.py` or a rule between fields.
+"""Keeps from the stores what breaks a bound of `items.py` or a rule between fields.
 
-No store gets them.
+A value that can't be stored makes its field unknown. An item is dropped only where what identifies
+it is wrong.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
-from dataclasses import fields, is_dataclass
+from collections import Counter
+from dataclasses import MISSING, fields, is_dataclass
 from itertools import filterfalse
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +26,7 @@ from moviecrawler.signals import item_rejected
 from moviecrawler.sites import ID_SITE, SCORES
 from moviecrawler.sites.fields import (
     ONLY_IN_DATASETS,
+    PARTS,
     fields_published_by,
     present_in,
     score_facts_published,
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Offer, Score, Site
 
+logger = logging.getLogger(__name__)
+
 _MAX_REASON_CHARS = 500
 """Longer reasons are cut in the middle."""
 _PATH_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
@@ -51,11 +57,20 @@ _PAID = frozenset({"rent", "buy"})
 _DECODERS = {kind: msgspec.json.Decoder(kind) for kind in (Movie, Miss, ListPage)}
 
 
-class ValidatePipeline:
-    """Drops every Movie, Miss and ListPage that `check` refuses.
+_IDENTITY = frozenset(
+    {"site", "site_id", "url", "title", "kind", "source", "scraped_at", "fetch", "unknown_fields"}
+)
+"""Fields without which there is no item."""
+_MAX_FAULTS = 3
+"""Wrong values of one field, after which all of the field is unknown: each costs a check."""
 
-    A dropped item is written to `rejected.jsonl` with the reason, sent with the signal
-    `item_rejected`, and counted in `items/rejected` and `items/rejected/<field>`.
+
+class ValidatePipeline:
+    """Removes wrong values from every Movie, and drops the items that `check` refuses.
+
+    A removed value is logged, and counted in `items/values_removed/<field>`. A dropped item is
+    written to `rejected.jsonl` with the reason, sent with the signal `item_rejected`, and counted
+    in `items/rejected` and `items/rejected/<field>`.
     """
 
     def __init__(self, data_dir: Path, stats: StatsCollector, signals: SignalManager) -> None:
@@ -74,7 +89,12 @@ class ValidatePipeline:
     async def process_item(self, item: Any) -> Any:
         """Return the item; raise DropItem for one that `check` refuses."""
         try:
-            if isinstance(item, Movie | Miss | ListPage):
+            if isinstance(item, Movie):
+                for fault in remove_wrong_values(item, is_read=True):
+                    self._stats.inc_value(f"items/values_removed/{fault.field}")
+                    message = "A value of %s %s is not stored: %s"
+                    logger.warning(message, item.site, item.site_id, on_one_line(str(fault)))
+            elif isinstance(item, Miss | ListPage):
                 check(item, is_read=True)
         except InvalidItemError as error:
             raise DropItem(await self._reject(item, error)) from None
@@ -89,6 +109,63 @@ class ValidatePipeline:
             self._stats.inc_value("items/unrecorded")
         self._signals.send_catch_log(item_rejected, store="validate", reason=reason, item=item)
         return reason
+
+
+def remove_wrong_values(movie: Movie, *, is_read: bool = False) -> list[InvalidItemError]:
+    """Make each field unknown whose value no title can have; return what was wrong.
+
+    Raises InvalidItemError where that is what identifies the title. `is_read` is as in `check`.
+    """
+    faults: list[InvalidItemError] = []
+    of_field: Counter[str] = Counter()
+    while True:
+        try:
+            check(movie, is_read=is_read)
+        except InvalidItemError as fault:
+            of_field[fault.field] += 1
+            if fault.field in _IDENTITY or of_field[fault.field] > _MAX_FAULTS:
+                raise
+            faults.append(fault)
+            path = fault.path if of_field[fault.field] < _MAX_FAULTS else (fault.field,)
+            _remove(movie, path)
+        else:
+            return faults
+
+
+def _remove(movie: Movie, path: tuple[str | int, ...]) -> None:
+    """Remove the value at a path: what is optional in a part, all parts of its kind, or a field."""
+    name, *steps = path
+    field = str(name)
+    attribute, kinds = PARTS.get(field, ("", ()))
+    part = getattr(movie, field)[steps[0]] if steps and attribute else None
+    kind = getattr(part, attribute, None)
+    if kind not in kinds:
+        setattr(movie, field, _default_of(movie, field))
+        unknown = {field, *(f"{field}.{kind}" for kind in kinds)}
+    elif len(steps) > 1 and (default := _default_of(part, str(steps[1]))) is not MISSING:
+        setattr(part, str(steps[1]), default)
+        unknown = {f"{field}.{kind}.{steps[1]}"}
+    else:
+        kept = [one for one in getattr(movie, field) if getattr(one, attribute, None) != kind]
+        setattr(movie, field, kept)
+        unknown = {f"{field}.{kind}"}
+    movie.unknown_fields = sorted(
+        (unknown | set(movie.unknown_fields)) & _may_be_unknown(movie) - present_in(movie)
+    )
+
+
+def _default_of(owner: Any, name: str) -> Any:
+    """Return the value of a field that is not there; MISSING where there is none."""
+    for field in fields(owner) if is_dataclass(owner) else ():
+        if field.name == name:
+            return field.default if field.default_factory is MISSING else field.default_factory()
+    return MISSING
+
+
+def _may_be_unknown(movie: Movie) -> frozenset[str]:
+    """Return the names of the fields that may be unknown of a title of this site and kind."""
+    published = fields_published_by(movie.site, movie.kind) | score_facts_published(movie)
+    return published | ONLY_IN_DATASETS if movie.site == ID_SITE else published
 
 
 def check(item: Movie | Miss | ListPage, *, is_read: bool = False) -> None:
@@ -109,23 +186,36 @@ def check(item: Movie | Miss | ListPage, *, is_read: bool = False) -> None:
         _DECODERS[type(item)].decode(encoded)
     except msgspec.ValidationError as error:
         message, _, path = str(error).rpartition(" - at ")
-        steps = _PATH_STEP.findall(path)
         value: Any = item
-        for name, number in steps:
-            value = getattr(value, name) if name else value[int(number)]
+        for step in _steps(path):
+            value = getattr(value, step) if isinstance(step, str) else value[step]
         text = f"{value!r} is refused: {message[:1].lower()}{message[1:]}"
-        raise InvalidItemError(steps[0][0], shortened(text, _MAX_REASON_CHARS)) from None
+        raise _fault(path, shortened(text, _MAX_REASON_CHARS)) from None
     try:
         check_site(item.site)
     except ValueError as error:
         raise InvalidItemError("site", str(error)) from None
-    for field, wrong, sentence in _rules(item) if isinstance(item, Movie) else ():
+    for path, wrong, sentence in _rules(item) if isinstance(item, Movie) else ():
         if wrong:
-            raise InvalidItemError(field, sentence)
+            raise _fault(f"$.{path}", sentence)
     if is_read and isinstance(item, Movie) and item.scraped_at is None:
         raise InvalidItemError(
             "scraped_at", "is missing, so that no store could tell newer from older"
         )
+
+
+def _steps(path: str) -> tuple[str | int, ...]:
+    """Return the names and indexes of a path.
+
+    >>> _steps("$.credits[3].character")
+    ('credits', 3, 'character')
+    """
+    return tuple(name or int(number) for name, number in _PATH_STEP.findall(path))
+
+
+def _fault(path: str, reason: str) -> InvalidItemError:
+    steps = _steps(path)
+    return InvalidItemError(str(steps[0]), reason, steps)
 
 
 def _encoded(item: Movie | Miss | ListPage) -> str:
@@ -162,7 +252,7 @@ def _clean(value: Any, name: str = "") -> Any:
 
 
 _Rule = tuple[str, bool, str]
-"""A field, whether it is wrong, and the sentence that explains it."""
+"""A field or a part of one (`scores[0]`), whether it is wrong, and a sentence that explains it."""
 
 
 def _rules(movie: Movie) -> Iterator[_Rule]:
@@ -214,17 +304,20 @@ def _rules_of_parts(movie: Movie) -> Iterator[_Rule]:
             len(set(found)) < len(found),
             "two of them have the same kind or the same position",
         )
-    nameless = any(credit.name is None and credit.person_id is None for credit in movie.credits)
-    yield "credits", nameless, "a person has neither a name nor an id"
+    for number, credit in enumerate(movie.credits):
+        if credit.name is None and credit.person_id is None:
+            yield f"credits[{number}]", True, "a person has neither a name nor an id"
     # A sentence with all of a part is written only where it is wrong: that takes longer than to
     # look.
-    for score in filterfalse(_fits_its_kind, movie.scores):
-        yield "scores", True, f"{score!r} is beyond what a score of that kind can be"
+    for number, score in enumerate(movie.scores):
+        if not _fits_its_kind(score):
+            sentence = f"{score!r} is beyond what a score of that kind can be"
+            yield f"scores[{number}]", True, sentence
     for offer in filterfalse(_has_right_price, movie.offers):
         yield "offers", True, f"{offer.kind} for {offer.price!r} {offer.currency}"
-    for title in movie.related:
+    for number, title in enumerate(movie.related):
         yield (
-            "related",
+            f"related[{number}]",
             not _is_id(movie.site, title.site_id),
             f"{title.site_id!r} is not an id of {movie.site}",
         )
@@ -237,8 +330,7 @@ def _rules_of_unknown_fields(movie: Movie) -> Iterator[_Rule]:
         names != sorted(set(names)),
         f"{names!r} is not sorted, or names a field twice",
     )
-    provided = fields_published_by(movie.site, movie.kind) | score_facts_published(movie)
-    foreign = set(names) - provided - (ONLY_IN_DATASETS if movie.site == ID_SITE else set())
+    foreign = set(names) - _may_be_unknown(movie)
     yield (
         "unknown_fields",
         bool(foreign),
