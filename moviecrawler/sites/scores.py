@@ -50,10 +50,10 @@ def linked_score(kind: ScoreKind, value: Any, *, of_users: bool = False) -> Scor
     if is_users != of_users or best not in {None, SCORES[kind].scale}:
         return None
     share = linked_data.number(dig.at(rating, "ratingValue"))
-    count = int(_number_in(rating, "ratingCount") or _number_in(rating, "reviewCount") or 0)
+    count = _number_in(rating, "ratingCount") or _number_in(rating, "reviewCount") or 0
     if share is None or not (share or count):
         return None
-    return new_score(kind, share, count)
+    return new_score(kind, share, int(count) if count == int(count) else None)
 
 
 def _number_in(rating: Any, key: str) -> float | None:

@@ -71,6 +71,9 @@ def title_in(site: Site, body: bytes) -> tuple[str, str, dict[str, Any]]:
 def finished(found: Findings) -> Movie:
     """Return the movie of a title's page, with its unknown fields named."""
     movie = found.done()
+    if movie.kind in {"movie", "series"}:
+        # JSON-LD of a series on Rotten Tomatoes names the series itself as `partOfSeries`.
+        movie.series_title = None
     movie.unknown_fields = unknown_fields_of(movie, found.absent)
     return movie
 

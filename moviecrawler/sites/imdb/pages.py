@@ -41,11 +41,17 @@ its cast are the stars."""
 
 def title(body: bytes) -> Page:
     """Read a title's page. Raises ExtractionError when it doesn't say which title it is about."""
-    props = page_props(body)
-    sources = [about for key in _SOURCES if (about := (props or {}).get(key))]
-    if not sources:
-        return Page(site="imdb", kind="title", movie=finished(_linked(body)))
-    return Page(site="imdb", kind="title", movie=finished(read_movie(sources)))
+    props = attempt(lambda: page_props(body)) or {}
+    sources = [about for key in _SOURCES if (about := props.get(key))]
+    try:
+        found = read_movie(sources) if sources else _linked(body)
+    except ShapeError as error:
+        is_of_one_title = sources and error.field != "site_id"
+        linked = attempt(lambda: _linked(body)) if is_of_one_title else None
+        if linked is None:
+            raise
+        found = linked
+    return Page(site="imdb", kind="title", movie=finished(found))
 
 
 def _linked(body: bytes) -> Findings:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, first
+from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, first
 from moviecrawler.items import Role
 from moviecrawler.sites.imdb import values
 from moviecrawler.sites.imdb.credits import CREDIT_KEYS, credit_readers
@@ -108,7 +108,8 @@ def read_movie(sources: list[dict[str, Any]]) -> Findings:
 
     Raises ShapeError when they name no title, or several, or don't say of what type it is.
     """
-    ids = dict.fromkeys(site_id for source in sources if (site_id := values.read_id(source, "id")))
+    stated_ids = [attempt(partial(values.read_id, source, "id")) for source in sources]
+    ids = dict.fromkeys(filter(None, stated_ids))
     if len(ids) != 1:
         raise ShapeError("site_id", f"the page names {len(ids)} titles: {' and '.join(ids)}")
     name = _stated(sources, "titleText.text")

@@ -50,11 +50,10 @@ def title(body: bytes) -> Page:
             "page",
             "neither the scripts nor the JSON-LD of a title is there in a form that is known",
         )
-    addresses = (*stated_addresses(body), dig.text(linked, "url"))
+    addresses = (*stated_addresses(body), attempt(lambda: dig.text(linked, "url")))
     site_id = _site_id(linked.get("@type"), addresses)
-    details = {} if scorecard is None and hero is None else markup.details_of(tree)
     content = attempt(lambda: dig.at(hero, "content"))
-    movie = finished(read_title(site_id, tree, scorecard, content, details, linked))
+    movie = finished(read_title(site_id, tree, scorecard, content, linked))
     seasons = markup.seasons_of(movie, tree, linked) if movie.kind == "series" else []
     return Page(
         site="rottentomatoes",

@@ -34,6 +34,11 @@ _SCORE_PATHS: Final[dict[ScoreKind, tuple[str, ...]]] = {
 }
 """The paths of the objects that have the scores: in `media-scorecard-json`; until spring 2024 below
 `modal` and `scoreboard` of `scoreDetails`."""
+_SLOTS: Final[dict[ScoreKind, str]] = {
+    "tomatometer": "critics-score",
+    "popcornmeter": "audience-score",
+}
+"""The slots of `<media-scorecard>` that show them; tiles of other titles have such slots, too."""
 _IN_DETAILS: Final = (
     ("year", values.read_year, "release_date"),
     ("release_date", values.read_release_date, "release_date"),
@@ -54,13 +59,18 @@ _LINKED: Final = (
     ("credits.director", "director", partial(linked_data.people, "director")),
     ("credits.cast", "actor", partial(linked_data.people, "cast")),
     ("series_title", "partOfSeries.name", dig.text),
+    ("poster_url", "image", linked_data.picture),
     ("runtime_minutes", "duration", partial(linked_data.parsed, parse_runtime)),
     ("scores.tomatometer", "aggregateRating", partial(linked_score, "tomatometer")),
     ("season_count", "numberOfSeasons", dig.size),
     ("episode_count", "numberOfEpisodes", dig.size),
 )
-"""The fields on which the site's JSON-LD is right. Its dates can be those of a later release, and
-the page shows other genres and certificates."""
+"""The fields on which the site's JSON-LD is right. Its dates can be those of a later release."""
+_LINKED_WITHOUT_DETAILS: Final = (
+    ("genres", "genre", linked_data.texts),
+    ("certificate", "contentRating", partial(linked_data.parsed, values.short_certificate)),
+)
+"""The fields of which the list of details shows other values, where a page has one."""
 _ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator")
 _SITE_NAME: Final = re.compile(r"(?<!\s)\s*[-|]\s*Rotten Tomatoes$")
 # The dashes are the site's own.
@@ -119,7 +129,6 @@ def read_title(
     tree: Selector,
     scorecard: Any,
     content: Any,
-    rows: markup.Rows,
     linked: dict[str, Any],
 ) -> Findings:
     """Return what a page says of a title.
@@ -129,12 +138,12 @@ def read_title(
         tree: The page.
         scorecard: The script with the scores; None without one.
         content: What the script of the page's head has; None without one.
-        rows: The list of details.
         linked: The page's JSON-LD about the title; empty without any.
     """
     hero = _hero_of(content, scorecard, tree)
+    rows = markup.details_of(tree)
     tag = _SITE_NAME.sub("", text_of(tree.css("title")))
-    title = hero["title"] or dig.text(linked, "name") or tag
+    title = hero["title"] or attempt(lambda: dig.text(linked, "name")) or tag
     if not title:
         raise ShapeError("title", "no title at a known position")
     # JSON-LD can write the title so: "Dune (2021)".
@@ -172,7 +181,11 @@ def read_title(
         linked = {**linked, "actor": None}
     if not rows:
         found.look("genres", lambda: hero["genres"])
+        linked_data.look(found, linked, _LINKED_WITHOUT_DETAILS)
     linked_data.look(found, linked, _LINKED)
+    for kind, name in _SLOTS.items():
+        shown = values.slot(tree.css("media-scorecard"), name) or None
+        found.look(f"scores.{kind}", partial(values.score, kind, shown))
     return found
 
 

@@ -123,6 +123,12 @@ def json_of(tree: Selector, script_id: str) -> Any:
 # --- Objects with a score and its facts -----------------------------------------------------------
 
 _CRITICS_COUNTS: Final = ("reviewCount", "ratingCount")
+_STATES: Final[dict[str, bool | None]] = {
+    "certified-fresh": True,
+    "": None,
+    **dict.fromkeys(("fresh", "rotten", "upright", "spilled"), False),
+}
+"""Until spring 2024, the state of the tomato or the popcorn: whether it is certified."""
 _KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sentiment"}
 """Keys that such an object has with and without a score."""
 
@@ -190,8 +196,8 @@ def _average(kind: ScoreKind, average: Any) -> float | None:
 
 def _certified(mark: Any) -> bool | None:
     """Return whether a title is marked: yes or no, until spring 2024 the state of the tomato."""
-    if isinstance(mark, str):
-        return mark == "certified-fresh" if mark else None
+    if isinstance(mark, str) and mark in _STATES:
+        return _STATES[mark]
     if not isinstance(mark, bool):
         raise ShapeError("certified", f"{mark!r} is neither yes nor no")
     return mark
