@@ -18,6 +18,7 @@ from moviecrawler.extract.findings import (
     ABSENT,
     Findings,
     ShapeError,
+    attempt,
     new_credits,
 )
 
@@ -58,6 +59,27 @@ def objects(body: bytes) -> Iterator[dict[str, Any]]:
 def title_of(body: bytes) -> dict[str, Any]:
     """Return the title in a page's JSON-LD; empty without one."""
     return next((data for data in objects(body) if data["@type"] in KINDS), {})
+
+
+def kind_of(data: dict[str, Any]) -> TitleKind | None:
+    """Return the kind of a title; None where its type is another."""
+    name: str | None = attempt(partial(dig.text, first_of(data.get("@type"))))
+    return KINDS.get(name or "")
+
+
+def listed_titles(body: bytes) -> list[dict[str, Any]]:
+    """Return the titles in a page's ItemList, in order; empty without one."""
+    lists = (data for data in objects(body) if data["@type"] == "ItemList")
+    return [title for data in lists for title in _members(data)]
+
+
+def _members(data: Any) -> Iterator[dict[str, Any]]:
+    """Yield what an ItemList or a ListItem leads to, which can be another ItemList."""
+    inner = [*dig.listed(data, "itemListElement"), *dig.listed(data, "item")]
+    if not inner:
+        yield data
+    for member in inner:
+        yield from _members(member)
 
 
 def look(found: Findings, linked: dict[str, Any], facts: Iterable[dig.Fact]) -> None:

@@ -18,6 +18,7 @@ from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.embedded import check_whole, decode_text
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, scores_of
 from moviecrawler.items import Entry, Listing, Page
+from moviecrawler.sites.ids import id_in_url
 from moviecrawler.sites.imdb import values
 from moviecrawler.sites.imdb.props import page_props
 from moviecrawler.sites.imdb.title import read_movie
@@ -81,6 +82,18 @@ def chart(body: bytes) -> Page:
 
     Raises ExtractionError.
     """
+    try:
+        entries = _charted(body)
+    except ShapeError:
+        check_whole(body)
+        entries = [_linked_entry(data) for data in linked_data.listed_titles(body)]
+        if not entries:
+            raise
+    return Page(site="imdb", kind="chart", listing=Listing(site="imdb", entries=entries))
+
+
+def _charted(body: bytes) -> list[Entry]:
+    """Return the rows of a chart by the page's data. Raises ShapeError."""
     data = dig.at(page_props(body), "pageData")
     if dig.at(data, "topGrossingReleases") is not None:
         # A release that has no title on IMDb yet has an empty list.
@@ -88,15 +101,25 @@ def chart(body: bytes) -> Page:
             dig.items(edge, "node", "release", "titles")
             for edge in dig.items(data, "topGrossingReleases", "edges")
         )
-        entries = [_entry(found[0], None) for found in titles if found]
-    elif dig.at(data, "chartTitles", "edges") is not None:
-        edges = dig.items(data, "chartTitles", "edges")
-        entries = [
-            _entry(node, edge) for edge in edges if (node := dig.at(edge, "node")) is not None
-        ]
-    else:
+        return [_entry(found[0], None) for found in titles if found]
+    if dig.at(data, "chartTitles", "edges") is None:
         raise ShapeError("entries", "the page has no list that is known")
-    return Page(site="imdb", kind="chart", listing=Listing(site="imdb", entries=entries))
+    edges = dig.items(data, "chartTitles", "edges")
+    return [_entry(node, edge) for edge in edges if (node := dig.at(edge, "node")) is not None]
+
+
+def _linked_entry(data: dict[str, Any]) -> Entry:
+    """Return a row of JSON-LD, without a rank. Raises ShapeError when it has no id or title."""
+    site_id = id_in_url("imdb", dig.text(data, "url"))
+    name = dig.text(data, "alternateName") or dig.text(data, "name")
+    if site_id is None or name is None:
+        raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
+    return Entry(
+        site_id=site_id,
+        title=name,
+        kind=linked_data.kind_of(data),
+        scores=scores_of(lambda: linked_score("imdb", data.get("aggregateRating"))),
+    )
 
 
 def _entry(node: Any, edge: Any) -> Entry:

@@ -20,6 +20,7 @@ from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.ids import id_in_url, kind_of_id, part_of_series
 from moviecrawler.sites.rottentomatoes import markup, values
 from moviecrawler.sites.rottentomatoes.title import read_title
+from moviecrawler.sites.scores import linked_score
 from moviecrawler.sites.titles import finished
 
 if TYPE_CHECKING:
@@ -95,7 +96,10 @@ def browse(body: bytes) -> Page:
     """
     check_whole(body)
     tree = tree_of(body)
-    entries = [_tile(tile) for tile in tree.css('[data-qa="discovery-media-list-item"]')]
+    tiles = tree.css('[data-qa="discovery-media-list-item"]')
+    entries = attempt(lambda: [_tile(tile) for tile in tiles])
+    if not entries:
+        entries = [_linked_row(data) for data in linked_data.listed_titles(body)]
     if not entries and values.json_of(tree, "noResults") is not True:
         raise ShapeError(
             "entries", "a browse page without entries, and none that says that it has no results"
@@ -137,6 +141,11 @@ def _tile(tile: Selector) -> Entry:
     date = text_of(tile.css('[data-qa="discovery-media-list-item-start-date"]'))
     title = text_of(tile.css('[data-qa="discovery-media-list-item-title"]'))
     return _entry(link.attrib.get("href"), title, scores, date)
+
+
+def _linked_row(data: dict[str, Any]) -> Entry:
+    scores = scores_of(partial(linked_score, "tomatometer", data.get("aggregateRating")))
+    return _entry(dig.text(data, "url"), dig.text(data, "name"), scores, None)
 
 
 def _row(item: Any) -> Entry:
