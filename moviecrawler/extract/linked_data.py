@@ -132,7 +132,7 @@ def people(role: Role, value: Any) -> list[Credit]:
 
     A person without a list is refused: some pages repeat the key, so that only the last is there.
     """
-    persons = [person for person in dig.items(value) if dig.at(person, "@type") == "Person"]
+    persons = [person for person in dig.items(value) if dig.text(person, "@type") == "Person"]
     names = [dig.text(person, "name") or "" for person in persons]
     if not all(names):
         raise ShapeError("credits", f"a {role} without a name")

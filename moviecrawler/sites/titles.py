@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.embedded import stated_addresses
-from moviecrawler.extract.findings import ShapeError, first_of_each
+from moviecrawler.extract.findings import ShapeError, attempt, first_of_each
 from moviecrawler.items import Movie
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.fields import unknown_fields_of
@@ -59,7 +59,8 @@ def title_in(site: Site, body: bytes) -> tuple[str, str, dict[str, Any]]:
             "page", "neither the data nor the JSON-LD of a title is there in a form that is known"
         )
     own = (address for address in stated_addresses(body) if site_of(address) == site)
-    ids = {id_in_url(site, address) for address in (*own, dig.text(linked, "url") or "")} - {None}
+    address = attempt(lambda: dig.text(linked, "url"))
+    ids = {id_in_url(site, address) for address in (*own, address)} - {None}
     name = dig.text(linked, "name")
     if len(ids) != 1 or name is None:
         raise ShapeError(

@@ -49,10 +49,19 @@ def title(body: bytes) -> Page:
     components = (
         {} if part and part.kind == "episode" else _components(script(body, "__NUXT_DATA__"))
     )
-    found = read_title(components, stated) if PRODUCT in components else _linked(body)
+    is_linked = PRODUCT not in components
+    try:
+        found = _linked(body) if is_linked else read_title(components, stated)
+    except ShapeError:
+        instead = None if is_linked else attempt(lambda: _linked(body))
+        if instead is None:
+            raise
+        is_linked = True
+        found = instead
     linked = linked_data.title_of(body)
-    # On a season's page, JSON-LD may be that of the series.
-    if values.id_in(attempt(lambda: dig.text(linked, "url"))) == found.movie.site_id:
+    # Beside a season's components, JSON-LD may be that of the series.
+    named = values.id_in(attempt(lambda: dig.text(linked, "url")))
+    if is_linked or named == found.movie.site_id:
         linked_data.look(found, linked, _LINKED)
     movie = finished(found)
     seasons = seasons_of(movie, components) if movie.kind == "series" else []

@@ -166,10 +166,9 @@ def read_year(product: Any) -> int | NoValue:
 
 def _image(product: Any) -> Any:
     """Return the first picture that a product has with a path; None without one."""
-    images = [dig.read(dig.at, product, "image"), *dig.items(product, "images")]
+    images = [product.get("image"), *(attempt(partial(dig.items, product, "images")) or [])]
     return next(
-        (image for image in images if isinstance(image, dict) and dig.text(image, "bucketPath")),
-        None,
+        (image for image in images if attempt(partial(dig.text, image, "bucketPath"))), None
     )
 
 

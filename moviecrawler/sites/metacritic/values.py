@@ -266,7 +266,7 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
 
 def read_ids(product: Any, watch: Any) -> dict[str, str] | None:
     """Return the number behind the slug, and the title's path at JustWatch."""
-    number = attempt(lambda: dig.integer(product, "id"))
+    number = attempt(lambda: dig.positive(product, "id"))
     path = attempt(lambda: dig.text(watch, "meta", "fullPath"))
     ids = {} if number is None else {"metacritic": str(number)}
     if path and _JUSTWATCH_PATH.fullmatch(path):
