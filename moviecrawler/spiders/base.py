@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Iterable,
         Iterator,
         Mapping,
+        Sequence,
     )
     from datetime import datetime
     from typing import Self
