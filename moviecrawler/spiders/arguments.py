@@ -127,6 +127,8 @@ def parse_title_ids(
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"file {file!r} can't be read: {error}") from None
     found = _read_titles(site, text, file, home)
+    if not named and not found.ids:
+        raise ConfigurationError(f"file {file!r} names no title")
     return NamedTitles(ids=list(dict.fromkeys([*named, *found.ids])), note=found.note)
 
 
@@ -144,7 +146,7 @@ def _read_titles(site: Site, text: str, file: str, home: str | None) -> NamedTit
         if line.strip() and not line.lstrip().startswith("#")
     }
     if not numbered:
-        raise ConfigurationError(f"file {file!r} names no title")
+        return NamedTitles(ids=[])
     first, *others = islice(numbered.values(), 3)
     has_cells = any(mark in line for line in (first, *others) for mark in ",;\t")
     if _id_of(site, first, home) is None and (has_cells or known_columns([first])[0]):

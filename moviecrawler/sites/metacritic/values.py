@@ -266,9 +266,9 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
 
 def read_ids(product: Any, watch: Any) -> dict[str, str] | None:
     """Return the number behind the slug, and the title's path at JustWatch."""
-    number = attempt(lambda: dig.positive(product, "id"))
+    number = attempt(lambda: dig.integer(product, "id"))
     path = attempt(lambda: dig.text(watch, "meta", "fullPath"))
-    ids = {} if number is None else {"metacritic": str(number)}
+    ids = {"metacritic": str(number)} if number is not None and number > 0 else {}
     if path and _JUSTWATCH_PATH.fullmatch(path):
         ids["justwatch"] = path
     return ids or None
