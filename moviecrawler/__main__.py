@@ -41,7 +41,6 @@ def _find_settings() -> Settings:
 
     The project's are taken when it lists our add-on.
     """
-    from scrapy.addons import AddonManager  # noqa: PLC0415 - as above
     from scrapy.utils.project import get_project_settings  # noqa: PLC0415 - as above
 
     is_chosen = _VARIABLE in os.environ
@@ -58,7 +57,6 @@ def _find_settings() -> Settings:
     if not is_chosen and not any(addon.startswith("moviecrawler.") for addon in addons):
         os.environ[_VARIABLE] = _SETTINGS
         settings = get_project_settings()
-    AddonManager.load_pre_crawler_settings(settings)
     settings.set("COMMANDS_MODULE", "moviecrawler.commands", priority="cmdline")
     return settings
 
@@ -70,10 +68,12 @@ def _parser_of_all(settings: Settings) -> argparse.ArgumentParser:
     """Return a parser of all commands, whose options say how their values are completed."""
     from argparse import ArgumentParser  # noqa: PLC0415 - only a shell needs it
 
+    from scrapy.addons import AddonManager  # noqa: PLC0415 - as above
     from scrapy.spiderloader import SpiderLoader  # noqa: PLC0415 - as above
 
     from moviecrawler.scrapy_internals import commands_of  # noqa: PLC0415 - as above
 
+    AddonManager.load_pre_crawler_settings(settings)
     spiders = SpiderLoader.from_settings(settings)
 
     def spider_arguments(parsed_args: Any, **_: Any) -> Iterator[str]:

@@ -7,19 +7,20 @@ Scrapy's own settings that this project sets otherwise are in `settings.py`.
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
-from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
-from scrapy.settings import default_settings
+from msgspec import Meta, inspect
 
+from moviecrawler.basics.credentials import holds_secret
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.service_urls import is_redis_url
+from moviecrawler.basics.texts import shown
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -28,11 +29,6 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-logger = logging.getLogger(__name__)
-
-_SIMILARITY = 0.87
-"""As `difflib` reckons it: DATABASE_URI is so near to DATABASE_URL, and no name of scrapy-redis' is
-to one of ours."""
 _HOST_AND_PORT = r"(?!\S*@)[\w.:\[\]-]+:\d{1,5}"
 _URL = r"https?://[\w.\[\]-][^\s?#@]*"
 _DATASET = "(?:basics|ratings|crew|principals|names|akas|episode)"
@@ -74,25 +70,25 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def read(cls, settings: Mapping[str, Any]) -> Self:
         """Return the settings' values, or defaults.
 
-        Raises ConfigurationError for the first that can't be right.
-
-        The message has no value, which may hold a password.
+        Raises ConfigurationError for the first that can't be right, with its value, unless that may
+        hold a password, and with what to set it to.
         """
         given = {name: settings.get(name) for name in cls.__struct_encode_fields__}
         empty = (None, "") if cls.EMPTY_IS_DEFAULT else (None,)
+        texts = _text_settings(cls)
+        plain = {
+            name: str(value) if name in texts and isinstance(value, os.PathLike | int) else value
+            for name, value in given.items()
+            if value not in empty
+        }
         try:
-            return msgspec.convert(
-                {n: value for n, value in given.items() if value not in empty}, cls, strict=False
-            )
+            return msgspec.convert(plain, cls, strict=False)
         except msgspec.ValidationError as error:
-            message, _, path = str(error).rstrip("`").partition(" - at `$.")
-            for pattern, form in _FORMS.items():
-                message = message.replace(
-                    f"Expected `str` matching regex {pattern!r}", f"set it to {form}"
-                )
-            for kind in ("bool", "bool | null"):
-                message = message.replace(f"Expected `{kind}`, got `str`", "set it to 1 or 0")
-            raise ConfigurationError(f"{path} is wrong: {message}" if path else message) from None
+            path = str(error).rstrip("`").partition(" - at `$.")[2]
+            kind = next(field.type for field in _fields(cls) if field.encode_name == path)
+            raise ConfigurationError(
+                f"{path} is {shown_value(path, given[path])}; set it to {_form_of(kind)}"
+            ) from None
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
@@ -103,6 +99,50 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
                 cls.__struct_encode_fields__, cls.__struct_defaults__, strict=True
             )
         }
+
+
+def _fields(options: type[Options]) -> tuple[inspect.Field, ...]:
+    """Return the fields of a struct with their types."""
+    described = inspect.type_info(options)
+    assert isinstance(described, inspect.StructType)  # noqa: S101 - it is one
+    return described.fields
+
+
+@cache
+def _text_settings(options: type[Options]) -> frozenset[str]:
+    """Return the settings that are texts."""
+    return frozenset(
+        field.encode_name for field in _fields(options) if isinstance(field.type, inspect.StrType)
+    )
+
+
+def _form_of(kind: inspect.Type) -> str:
+    """Return what a value of a type looks like."""
+    match kind:
+        case inspect.BoolType():
+            return "1 or 0"
+        case inspect.LiteralType(values=values):
+            return " or ".join(map(str, values))
+        case inspect.StrType(pattern=pattern):
+            return _FORMS.get(pattern or "", "a text")
+        case inspect.IntType(ge=lowest, le=highest) | inspect.FloatType(ge=lowest, le=highest):
+            number = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
+            bounds = f" of at least {lowest:g}" if lowest is not None else ""
+            if highest is not None:
+                bounds = f" from {lowest:g} to {highest:,g}"
+            return number + bounds
+        case inspect.DateType():
+            return "a date such as 2026-03-01"
+        case inspect.UnionType(types=(first, *_)):
+            return f"{_form_of(first)}, or remove it"
+    return "another value"
+
+
+def shown_value(name: str, value: Any) -> str:
+    """Return the value of a setting for an error, unless it may hold a password."""
+    text = value if isinstance(value, str) else repr(value)
+    is_secret = "@" in text or holds_secret(name, text)
+    return "a value that may hold a password" if is_secret else shown(value)
 
 
 def _host_fields() -> Iterator[tuple[str, Any, str]]:
@@ -301,6 +341,32 @@ SETTINGS: tuple[type[Options], ...] = (
 """All structs of settings, in the order of `SETTINGS.md`."""
 
 
+SCRAPYS: dict[str, Any] = {
+    # --- Who asks. A browser's name would be a lie, and gets challenges from IMDb all the same.
+    "USER_AGENT": f"moviecrawler/{version('moviecrawler')}",
+    "DEFAULT_REQUEST_HEADERS": {
+        "Accept": "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8",
+        # Without it IMDb answers in the language of our address.
+        "Accept-Language": "en-US,en;q=0.8",
+    },
+    # The sites' cookies say who is asking from page to page; no page that we read needs them.
+    "COOKIES_ENABLED": False,
+    # Which page led to which is our own business.
+    "REFERRER_POLICY": "no-referrer",
+    # --- Politeness and safety.
+    "ROBOTSTXT_OBEY": True,
+    "TELNETCONSOLE_ENABLED": False,
+    # On by default in Scrapy 2.19: runs Python that is sent to it.
+    "REMOTE_CONTROL_ENABLED": False,
+    "DOWNLOAD_VERIFY_CERTIFICATES": True,
+    # Seconds; the slowest page seen took 20.
+    "DOWNLOAD_TIMEOUT": 60,
+    # Bytes after decompression, of a sitemap, which may have 50 MB; of a page, PAGE_MAX_BYTES in
+    # `middlewares/compression.py`. Read by the downloader and GzipMiddleware.
+    "DOWNLOAD_MAXSIZE": 64 * 1024 * 1024,
+}
+"""Scrapy's own settings that differ for all spiders of this project and, in other projects, for
+those of the sites; each with the reason."""
 PACE_OF_OTHER_SPIDERS = {
     "DOWNLOAD_DELAY": 2.0,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
@@ -366,7 +432,6 @@ def check_settings(settings: BaseSettings) -> None:
     _check_replaced({**os.environ, **settings})
     for options in SETTINGS:
         options.read(settings)
-    _check_scrapys_own(settings)
     folder = settings.get("METRICS_FOLDER")
     if folder and not Path(folder).is_dir():
         raise ConfigurationError(
@@ -382,34 +447,3 @@ def _check_replaced(settings: Mapping[str, Any]) -> None:
                 raise ConfigurationError(
                     f"Nothing reads {name} any more; {replacement}, and remove it"
                 )
-
-
-def _check_scrapys_own(settings: BaseSettings) -> None:
-    """Raise ConfigurationError for the first of Scrapy's settings whose value is of a wrong kind.
-
-    It is no number or truth value where it has to be one.
-    """
-    for name, default in vars(default_settings).items():
-        # Else it was not given as text.
-        if not settings.getpriority(name) or not isinstance(settings[name], str):
-            continue
-        try:
-            if isinstance(default, bool):
-                settings.getbool(name)
-            elif isinstance(default, int | float):
-                settings.getfloat(name)
-        except (TypeError, ValueError):
-            wanted = "0 or 1" if isinstance(default, bool) else f"a number such as {default}"
-            raise ConfigurationError(f"{name} is {settings[name]!r}; set it to {wanted}") from None
-
-
-def warn_of_names(settings: BaseSettings) -> None:
-    """Log a warning of each setting whose name is misspelt."""
-    known = project_settings({})
-    scrapys = vars(default_settings)
-    for name in sorted({*settings, *os.environ} - known.keys() - scrapys.keys()):
-        # Scrapy reads no setting of its own from the environment.
-        for meant in get_close_matches(
-            name, [*known, *(scrapys if name in settings else ())], 1, _SIMILARITY
-        ):
-            logger.warning("Nothing reads the setting %s; is %s meant?", name, meant)

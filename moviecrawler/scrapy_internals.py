@@ -16,6 +16,7 @@ from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddlewa
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable
 
     from scrapy import Request
@@ -140,6 +141,23 @@ def commands_of(settings: BaseSettings) -> dict[str, ScrapyCommand]:
     from scrapy.cmdline import _get_commands_dict  # noqa: PLC0415
 
     return _get_commands_dict(settings, inproject=True)
+
+
+def check_options(check: Callable[[BaseSettings, Namespace, Callable[[], None]], None]) -> None:
+    """Have `check` see the options of every command, also of Scrapy's own.
+
+    It is given the settings, the options, and a function that has Scrapy process these. What it
+    raises as a UsageError is a sentence with exit code 2; Scrapy has no other place for that before
+    it sets up the log.
+    """
+    from scrapy.commands import ScrapyCommand  # noqa: PLC0415 - only commands need it
+
+    process = ScrapyCommand.process_options
+
+    def process_options(self: Any, args: list[str], opts: Namespace) -> None:
+        check(self.settings, opts, lambda: process(self, args, opts))
+
+    ScrapyCommand.process_options = process_options  # type: ignore[method-assign]
 
 
 # --- The crawler and its extensions ---------------------------------------------------------------

@@ -24,12 +24,14 @@ _HEAD = """# Settings
 `python -m tests.settings_table` makes this page from `options.py` and `cluster/`.
 
 Set a setting on the command line (`scrapy crawl imdb -s NAME=value`), by an environment variable of
-the same name, or in [`settings.py`](settings.py), which also says where Scrapy's own settings
-differ from its defaults for every spider, and why;
+the same name, or in [`settings.py`](settings.py). `SCRAPYS` in [`options.py`](options.py) says
+where Scrapy's own settings differ from its defaults, and why;
 [`spiders/components.py`](spiders/components.py) says it of a crawl of the sites. Of Scrapy's own
 settings, only `LOG_LEVEL` is read from the environment. Set a password or a token in the
-environment only, as everybody on the machine can see a command line. A wrong value ends a crawl
-before its first request, with a sentence. A job of a cluster may make
+environment only, as everybody on the machine can see a command line. A wrong value, of ours or of
+Scrapy's, and a name that is nearly one of ours (`DATADIR`) end a command before it begins, with a
+sentence and exit code 2. A variable that another program needs (`MONGO_URI`) is left alone where
+the setting that it resembles has a variable, too, which may be empty. A job of a cluster may make
 [some](#settings-that-a-job-may-make).
 
 ## The ten that you will set

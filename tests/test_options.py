@@ -6,10 +6,10 @@ import pytest
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
-from moviecrawler.addon import check
+from moviecrawler.addon import MovieCrawlerAddon, check, check_names
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.service_urls import is_redis_url
-from moviecrawler.options import FrontierOptions, project_settings, warn_of_names
+from moviecrawler.options import FrontierOptions, project_settings
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.mongo import MongoPipeline
 from moviecrawler.pipelines.postgres import PostgresPipeline
@@ -32,23 +32,61 @@ def settings(tmp_path: Path) -> Settings:
 def test_settings_as_shipped_are_right(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    warn_of_names(settings)
+    MovieCrawlerAddon.update_pre_crawler_settings(settings)
     check(settings, ImdbSpider)
     assert caplog.text == ""
 
 
-def test_a_misspelt_setting_is_named_with_the_one_that_is_meant(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("DATADIR", "DATA_DIR"),
+        ("data_dir", "DATA_DIR"),
+        ("DATABASE_URI", "DATABASE_URL"),
+        ("FRONTEIR_RUN", "FRONTIER_RUN"),
+        ("FRONTIER_LEASES", "FRONTIER_LEASE"),
+        ("SITE_BUDGET", "SITE_BUDGETS"),
+    ],
+)
+@pytest.mark.parametrize("place", ["settings", "environment"])
+def test_a_name_that_is_nearly_one_of_ours_is_refused_with_that(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, place: str, name: str, meant: str
 ) -> None:
-    warn_of_names(settings)
+    if place == "settings":
+        settings.set(name, "x", priority="cmdline")
+    else:
+        monkeypatch.setenv(name, "x")
+    with pytest.raises(ConfigurationError, match=rf"{name}: did you mean {meant}\?"):
+        check_names(settings)
+    monkeypatch.setenv(meant, "")  # so that a variable of this name is another program's
+    if place == "environment":
+        check_names(settings)
+
+
+def test_settings_of_others_are_left_alone(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    theirs = (
+        "AWS_ENDPOINT_URL",
+        "HTTPCACHE_ENABLED",
+        "PLAYWRIGHT_BROWSER_TYPE",
+        "REDIS_ENCODING",
+        "REDIS_PARAMS",
+        "REDIS_START_URLS_AS_SET",
+        "ROTATING_PROXY_LIST",
+        "SCHEDULER_PERSIST",
+        "ZYTE_API_KEY",
+    )
+    settings.setdict(dict.fromkeys(theirs, "1"), priority="cmdline")
+    check_names(settings)
+    assert caplog.text == ""
     settings.set("DOWNLOAD_DELY", "3")
-    settings.set("FRONTIER_LEASES", "30")
-    monkeypatch.setenv("DATABASE_URI", "postgresql://127.0.0.1/movies")
-    warn_of_names(settings)
+    other_project = Settings({"MONGO_URI": "mongodb://127.0.0.1"})
+    check_names(settings)
+    check_names(other_project)
     assert [record.getMessage() for record in caplog.records] == [
-        "Nothing reads the setting DATABASE_URI; is DATABASE_URL meant?",
-        "Nothing reads the setting DOWNLOAD_DELY; is DOWNLOAD_DELAY meant?",
-        "Nothing reads the setting FRONTIER_LEASES; is FRONTIER_LEASE meant?",
+        "Nothing reads the setting DOWNLOAD_DELY: did you mean DOWNLOAD_DELAY?",
+        "Nothing reads the setting MONGO_URI: did you mean MONGO_URL?",
     ]
 
 
@@ -80,18 +118,21 @@ SENTENCES: dict[str, tuple[str, list[object]]] = {
             "unix://:123/hunter2@/run/redis.sock",
         ],
     ),
-    "CSV_ENABLED": ("is wrong: set it to 1 or 0", ["maybe"]),
+    "CSV_ENABLED": ("is 'maybe'; set it to 1 or 0", ["maybe"]),
     "IMDB_DATASETS_URL": (
-        "is wrong: set it to a scheme and",
+        "is a value that may hold a password; set it to a scheme and",
         ["https://u:hun/ter2@mirror.example"],
     ),
-    "ALERT_WEBHOOK": ("is wrong: set it to a scheme and", ["u:hunter2@hooks.example"]),
+    "ALERT_WEBHOOK": (
+        "is a value that may hold a password; set it to a scheme and",
+        ["u:hunter2@hooks.example"],
+    ),
     "ALERT_URLS": (
         "is wrong: Apprise does not accept URL number 2",
         ["json://127.0.0.1/hunter2 https://hooks.example/hunter2"],
     ),
     "TOR_TUNNEL": (
-        "is wrong: set it to where Tor's HTTPTunnelPort listens",
+        "is a value that may hold a password; set it to where Tor's HTTPTunnelPort listens",
         ["http://u:hunter2@127.0.0.1:1"],
     ),
     "SITE_BUDGETS": ("has 3 for metacritic: ", [{"metacritic": 3}]),

@@ -15,18 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
+from scrapy.addons import AddonManager
 from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
 
 from moviecrawler.basics.errors import ConfigurationError, MovieCrawlerError
-from moviecrawler.basics.texts import fold, printable
+from moviecrawler.basics.texts import fold, printable, shown
+from moviecrawler.scrapy_internals import check_options
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy.commands import ScrapyCommand as _Base
-    from scrapy.settings import BaseSettings
 else:
     _Base = object  # Scrapy would list a subclass of ScrapyCommand here as a command
 
@@ -136,6 +138,35 @@ class BaseCommand(_Base):
             file=sys.stderr,
         )
         self.exitcode = 1
+
+
+def _check_options(
+    settings: BaseSettings, opts: argparse.Namespace, process: Callable[[], None]
+) -> None:
+    """Process the options of a command. Raises UsageError for the first that can't be right."""
+    for text in opts.set:
+        name, _, value = text.partition("=")
+        if "=" not in text:
+            raise UsageError(f"-s {text!r} has no value; give -s NAME=VALUE", print_help=False)
+        if isinstance(settings.get(name), BaseSettings):
+            try:
+                msgspec.json.decode(value, type=dict[str, Any])
+            except msgspec.DecodeError as error:
+                reason = f"{name} is {shown(value)}; set it to a JSON object ({error})"
+                raise UsageError(reason, print_help=False) from error
+    try:
+        if opts.profile:
+            Path(opts.profile).touch()
+        process()
+        AddonManager.load_pre_crawler_settings(settings)
+    except (ConfigurationError, OSError) as error:
+        raise UsageError(printable(str(error)), print_help=False) from error
+    except (AttributeError, ImportError, NameError, TypeError, ValueError) as error:
+        reason = f"ADDONS names what can't be imported: {error}"
+        raise UsageError(reason, print_help=False) from error
+
+
+check_options(_check_options)
 
 
 def print_json(value: Any, *, indent: int | None = None) -> None:

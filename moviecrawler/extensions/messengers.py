@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import requests
 
 from moviecrawler.basics.errors import ConfigurationError, MovieCrawlerError
-from moviecrawler.options import WatchOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,11 +46,10 @@ def messengers_of(settings: Mapping[str, Any]) -> list[Messenger]:
     Raises:
         ConfigurationError: A setting is wrong, or Apprise is not installed.
     """
-    options = WatchOptions.read(settings)
     messengers = []
-    if options.alert_webhook:
-        messengers.append(Messenger("ALERT_WEBHOOK", partial(_post, options.alert_webhook)))
-    for number, url in enumerate(options.alert_urls.split(), 1):
+    if webhook := settings.get("ALERT_WEBHOOK"):
+        messengers.append(Messenger("ALERT_WEBHOOK", partial(_post, webhook)))
+    for number, url in enumerate((settings.get("ALERT_URLS") or "").split(), 1):
         client = _apprise_client()
         if not client.add(url):
             raise ConfigurationError(

@@ -123,16 +123,17 @@ class MovieSpider(scrapy.Spider):
         super().update_settings(settings)
         if settings.get("SITE_BUDGETS"):
             try:
-                cls.check_budget(settings)
+                site_budget(settings, cls.site)
             except ConfigurationError as error:
                 raise UsageError(str(error), print_help=False) from error
         set_up(settings)
         settings.set("USER_AGENT", user_agent(settings), priority="spider")
 
     @classmethod
-    def check_budget(cls, settings: BaseSettings) -> None:
-        """Raise ConfigurationError when the site's budget can't be right."""
+    def check_settings(cls, settings: BaseSettings) -> None:
+        """Raise ConfigurationError when the site's budget, or its queue's place, can't be right."""
         site_budget(settings, cls.site)
+        open_backend(settings)  # which opens no connection
 
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
-from moviecrawler.options import PACE_OF_OTHER_SPIDERS
+from moviecrawler.options import PACE_OF_OTHER_SPIDERS, SCRAPYS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -26,6 +26,7 @@ REDIS_SCHEDULER = "moviecrawler.frontier.redis_backend.RedisFrontierScheduler"
 
 # --- Plain settings, each with the reason why it differs from Scrapy's own ------------------------
 _SETTINGS: dict[str, Any] = {
+    **SCRAPYS,
     # Tries after the first; read by BackoffRetryMiddleware.
     "RETRY_TIMES": 3,
     # Only what passes by itself. 429 is not among them: it closes the gate.

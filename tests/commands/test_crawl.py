@@ -22,7 +22,7 @@ from tests.pipelines.limited import IMPATIENT
         (["imbd"], "no spider 'imbd'; there are imdb, metacritic, rottentomatoes"),
         (
             ["imdb", "-s", "IMDB_URL=localhost:8000"],
-            "IMDB_URL is wrong: set it to a scheme and host",
+            "IMDB_URL is 'localhost:8000'; set it to a scheme and host",
         ),
         (["imdb", "-s", "DATA_DIR=/proc/nowhere"], "DATA_DIR is '/proc/nowhere'"),
         (["imdb", "-s", "PROXY_POOLS=http://me:pw@h:1"], "PROXY_POOLS is neither JSON nor a file"),

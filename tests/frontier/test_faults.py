@@ -412,7 +412,7 @@ def test_page_that_kills_its_workers_is_the_only_dead_letter_of_its_batch(
     given = IDS[:BATCH]
     change(replica, latency=20)
     (tmp_path / "deadly.py").write_text(_DEADLY.format(given[16]))
-    addons = '{"moviecrawler.addon.ConfiguredParts": 0, "deadly.Deadly": 1}'
+    addons = '{"moviecrawler.addon.MovieCrawlerAddon": 0, "deadly.Deadly": 1}'
     arguments: dict[str, Any] = {
         "ADDONS": addons,
         "FRONTIER_DELIVERIES": "3",

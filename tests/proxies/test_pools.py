@@ -112,9 +112,9 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
         (pool(kind="tor"), "takes no urls, but TOR_TUNNEL"),
         (
             {"TOR_TUNNEL": "socks5h://h:1"},
-            "TOR_TUNNEL is wrong: set it to where Tor's HTTPTunnelPort listens",
+            "TOR_TUNNEL is 'socks5h://h:1'; set it to where Tor's HTTPTunnelPort listens",
         ),
-        ({"TOR_TUNNEL": URL}, "TOR_TUNNEL is wrong"),
+        ({"TOR_TUNNEL": URL}, "TOR_TUNNEL is a value that may hold a password"),
         (
             {
                 "TOR_TUNNEL": TUNNEL,

@@ -68,9 +68,9 @@ def test_ctrl_c_ends_the_demo_without_a_traceback(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--titles", "0"], "titles is wrong: Expected `"),
-        (["--today", "soon"], "today is wrong: Invalid "),
-        (["--robots", "shut"], "robots is wrong: Invalid "),
+        (["--titles", "0"], "titles is '0'; set it to a whole number from 1 to "),
+        (["--today", "soon"], "today is 'soon'; set it to a date"),
+        (["--robots", "shut"], "robots is 'shut'; set it to live or open"),
         (["--fail", "500"], "--fail is '500'; use KIND:SHARE"),
         (["--fail", "500:0.6", "--fail", "500:0.6"], "the share of 500 is 1.2; use 0 to 1"),
     ],
