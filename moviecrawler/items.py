@@ -394,10 +394,11 @@ class Movie(Noted):
     source: Source = "page"
     """page, list or dataset; see `Source`."""
     unknown_fields: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
-    """Fields that pages (rows, datasets) of this kind normally have but that could not be found in
-    this one: sorted, each once, never one that has a value. Parts of fields are named too, such as
-    `credits.director`, `scores.imdb` or `scores.imdb.count`; `sites/fields.py` lists all. A missing
-    value that isn't named here is stated absent."""
+    """Columns that pages (rows, datasets) of this kind normally fill, but of which this one says
+    nothing: those of the view `movies`, such as `metascore`, `imdb_votes`, `directors` or `budget`.
+    What other tables alone have is named by table and kind: `offers`, `credits.cast`,
+    `scores.imdb.histogram`. Sorted, each once, never one that has a value. A missing value that
+    isn't named here is stated absent."""
     scraped_at: Time | None = None
     """When the page was fetched, UTC; set by the spider, because `extract/` reads no clock."""
     fetch: Fetch | None = None

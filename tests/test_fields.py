@@ -7,7 +7,6 @@ from moviecrawler.items import Credit, Movie, Score
 from moviecrawler.sites import SITES
 from moviecrawler.sites.fields import (
     PLAIN_NAMES,
-    fields_published_by,
     unknown_fields_of,
     unknown_in_datasets,
 )
@@ -27,7 +26,7 @@ def test_names_are_fields_of_movies() -> None:
     names = {field.name for field in fields(Movie)}
     assert set(PLAIN_NAMES) < names
     assert {
-        name.partition(".")[0] for site in SITES for name in fields_published_by(site, "movie")
+        name.partition(".")[0] for profile in SITES.values() for name in profile.published
     } < names
 
 
@@ -37,15 +36,14 @@ def test_a_row_of_a_list_is_silent_of_all_that_it_has_not() -> None:
     names = unknown_fields_of(_row(kind="movie", year=1999, scores=scores, credits=people))
     assert names == sorted(unknown := set(names))
     assert {
-        "scores.imdb.count",
-        "scores.metascore",
+        "imdb_votes",
+        "metascore",
         "plot",
-        "credits.director",
-        "amounts.budget",
+        "directors",
+        "budget",
     } < unknown
     assert (
-        not {"year", "scores.imdb", "credits.cast", "season", "end_year", "scores.tomatometer"}
-        & unknown
+        not {"year", "imdb_rating", "credits.cast", "season", "end_year", "tomatometer"} & unknown
     )
 
 
@@ -53,9 +51,9 @@ def test_fields_belong_to_kinds_of_titles_and_to_sources() -> None:
     # It is stated to be absent.
     assert "plot" not in unknown_fields_of(_row(kind="movie"), {"plot"})
     assert {"season", "episode", "series_id"} < set(unknown_fields_of(_row(kind="episode")))
-    assert {"end_year", "credits.creator", "imdb_top250_tv_rank"} < set(
+    assert {"end_year", "creators", "imdb_top250_tv_rank"} < set(
         unknown_fields_of(_row(kind="series"))
     )
     unknown = set(unknown_in_datasets("series", frozenset({"title.basics", "title.ratings"})))
-    assert {"plot", "credits.creator", "scores.metascore"} < unknown
-    assert not {"year", "end_year", "genres", "scores.imdb"} & unknown
+    assert {"plot", "creators", "metascore"} < unknown
+    assert not {"year", "end_year", "genres", "imdb_rating"} & unknown

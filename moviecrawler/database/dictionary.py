@@ -24,10 +24,10 @@ from moviecrawler.database.tables import (
     Column,
     Table,
 )
-from moviecrawler.database.views import AMOUNTS, MAKERS, VIEWS, csv_views
+from moviecrawler.database.views import MAKERS, VIEWS, csv_views
 from moviecrawler.items import ListEntry, ListPage, Miss, Movie
 from moviecrawler.sites import SITES
-from moviecrawler.sites.fields import ONLY_IN_DATASETS, SCORE_FACTS, datasets_of
+from moviecrawler.sites.fields import AMOUNT_COLUMNS, ONLY_IN_DATASETS, SCORE_FACTS, datasets_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -164,7 +164,7 @@ def _derived(connection: sqlite3.Connection) -> dict[str, Entry]:
     for role in MAKERS:
         column = Column("json NOT NULL", f"Names of its {role}s, in page order.")
         found.append(_entry(f"{role}s", column, _names_of(f"credits.{role}")))
-    for name, kind in AMOUNTS.items():
+    for kind, name in AMOUNT_COLUMNS.items():
         source = _names_of(f"amounts.{kind}")
         meaning = "Budget." if kind == "budget" else f"Box office: {kind.replace('_', ' ')}."
         money = Column("id", meaning, _UNKNOWN, f"whole units of {name}_currency")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from typing import TYPE_CHECKING
 
-from moviecrawler.sites import SCOREBOARD_KINDS, SITES
-from moviecrawler.sites.fields import fields_published_by
+from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
+from moviecrawler.sites.fields import column_of, fields_published_by
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie
@@ -24,7 +24,9 @@ it."""
 GONE_AFTER_PAGES = 30
 """The site has changed its pages when so many in a row can't be read, or have no known score."""
 _WATCHED_SCORES = frozenset(
-    name for kind in SCOREBOARD_KINDS for name in (f"scores.{kind}", f"scores.{kind}.count")
+    column_of(name)
+    for kind in SCOREBOARD_KINDS
+    for name in (f"scores.{kind}", f"scores.{kind}.count")
 )
 
 
@@ -52,17 +54,18 @@ class MissingFields:
         """Add what was read from a page; return the fields that are missing since this page."""
         fields = fields_published_by(movie.site, movie.kind)
         unknown = frozenset(movie.unknown_fields)
-        scores = {name for name in fields if name.startswith("scores.")}
+        scores = fields.intersection(column_of(f"scores.{kind}") for kind in SCORES)
         self.unreadable = 0
         self.scoreless = self.scoreless + 1 if scores <= unknown else 0
-        has_votes = {f"scores.{score.kind}.count" for score in movie.scores}
+        has_votes = {column_of(f"scores.{score.kind}.count") for score in movie.scores}
         found = {}
         for name in (fields | has_votes) & _WATCHED_SCORES:
             window = self._windows[name]
             window.append(name in unknown)
             if sum(window) >= MOST_UNKNOWN_SCORES:
                 found[name] = f"unknown on {sum(window)} of the latest {len(window)} pages"
-        for name in fields - SITES[movie.site].shown_only_with_value - scores:
+        optional = {column_of(name) for name in SITES[movie.site].shown_only_with_value}
+        for name in fields - optional - scores:
             if name not in unknown:
                 self._runs[name] = 0
                 self._seen.add(name)

@@ -13,9 +13,13 @@ from moviecrawler.items import Role, Score, Source
 from moviecrawler.sites.fields import (
     ONLY_IN_DATASETS,
     PARTS,
+    PLAIN_NAMES,
     SCORE_FACTS,
+    column_of,
+    columns_of,
     fields_published_by,
     present_in,
+    without_depending,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +66,7 @@ def complete(movie: Movie, known: Movie) -> Movie:
     """
     source = max(movie.source, known.source, key=_FULLNESS.__getitem__)
     present = present_in(known)
-    unknown = set(movie.unknown_fields)
+    unknown = without_depending(movie.site, movie.unknown_fields)
     if movie.source != "dataset":
         unknown |= ONLY_IN_DATASETS & present - present_in(movie)
     else:
@@ -73,27 +77,28 @@ def complete(movie: Movie, known: Movie) -> Movie:
     if not unknown and known.external_ids.keys() <= movie.external_ids.keys():
         return movie if source == movie.source else replace(movie, source=source)
     changes: dict[str, Any] = {
-        name: getattr(known, name) for name in unknown & present if "." not in name
+        name: getattr(known, name) for name in unknown.intersection(present, PLAIN_NAMES)
     }
     if "offers" in changes:
         changes["offers"] = [_with_seen_at(offer, movie, known) for offer in known.offers]
     for name, (attribute, kinds) in PARTS.items():
-        wanted = {kind for kind in kinds if f"{name}.{kind}" in unknown & present}
+        wanted = {kind for kind in kinds if column_of(f"{name}.{kind}") in unknown & present}
         kept = [part for part in getattr(known, name) if getattr(part, attribute) in wanted]
         changes[name] = getattr(movie, name) + kept
     # A page that lacks an external id doesn't state that there is none.
     changes["external_ids"] = known.external_ids | movie.external_ids
     changes["scores"] = [_with_facts(score, known, unknown) for score in changes["scores"]]
-    kept_scores = {f"scores.{score.kind}" for score in known.scores} & unknown
-    still = {
-        name
-        for name in unknown - present
-        if name in known.unknown_fields or _lacks_score(name, known)
-    }
-    still |= {name for name in known.unknown_fields if _score_of(name) in kept_scores}
+    still = unknown & set(known.unknown_fields)
+    for score in changes["scores"]:
+        facts = _columns_of_facts(score)
+        if known.score(score.kind) is None:  # it says nothing of what the score has
+            still |= facts & unknown - present
+        elif column_of(f"scores.{score.kind}") in unknown:
+            still |= facts & set(known.unknown_fields)
     if source != "dataset":
         still -= ONLY_IN_DATASETS
-    return replace(movie, **changes, unknown_fields=sorted(still), source=source)
+    names = columns_of(movie.site, still)
+    return replace(movie, **changes, unknown_fields=names, source=source)
 
 
 def _with_seen_at(offer: Offer, movie: Movie, known: Movie) -> Offer:
@@ -143,23 +148,13 @@ def _with_facts(score: Score, known: Movie, unknown: set[str]) -> Score:
     """Return a score with its unknown facts, such as the count, filled from the known score."""
     before = known.score(score.kind)
     missing = (
-        [fact for fact in SCORE_FACTS if f"scores.{score.kind}.{fact}" in unknown]
+        [fact for fact in SCORE_FACTS if column_of(f"scores.{score.kind}.{fact}") in unknown]
         if before is not None
         else []
     )
     return replace(score, **{fact: getattr(before, fact) for fact in missing}) if missing else score
 
 
-def _score_of(name: str) -> str:
-    """Return the name of the score that a field belongs to.
-
-    It is `scores.imdb` for `scores.imdb.count`.
-    """
-    return ".".join(name.split(".")[:2])
-
-
-def _lacks_score(name: str, known: Movie) -> bool:
-    """Return whether a name is that of a fact of a score that isn't known."""
-    return name.count(".") > 1 and all(
-        f"scores.{score.kind}" != _score_of(name) for score in known.scores
-    )
+def _columns_of_facts(score: Score) -> set[str]:
+    """Return the columns of what a score has beside its value."""
+    return {column_of(f"scores.{score.kind}.{fact}") for fact in SCORE_FACTS}

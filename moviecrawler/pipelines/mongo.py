@@ -20,6 +20,7 @@ from moviecrawler.items import ListPage, Miss, Movie
 from moviecrawler.matching.merging import merged
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Store, time_of
+from moviecrawler.sites.fields import PARTS, column_of, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,6 +48,14 @@ _INDEXES = [
     IndexModel([("site", ASCENDING), ("scraped_at", ASCENDING)]),
 ]
 """The indexes of `movies`."""
+_OLD_NAMES = sorted(
+    name
+    for field, (_, kinds) in PARTS.items()
+    for kind in kinds
+    for name in (f"{field}.{kind}", f"{field}.{kind}.count")
+    if column_of(name) != name
+)
+"""Names of unknown fields that an older version wrote."""
 _DUPLICATE_KEY = 11000
 _DOCUMENT_ERRORS = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 17420})
 """Codes of write errors: bad value, bad field names, failed validation, document or index key too
@@ -103,6 +112,7 @@ class MongoStore(Store):
             try:
                 self._client = MongoClient(self._url, tz_aware=True, **self._options)
                 self._collection("movies").create_indexes(_INDEXES)
+                self._name_columns()
             except OperationFailure as error:
                 if error.timeout:
                     raise
@@ -132,6 +142,20 @@ class MongoStore(Store):
     def _collection(self, name: str) -> Collection[Document]:
         assert self._client is not None  # noqa: S101 - `open` comes first
         return self._client[self._database][name]
+
+    def _name_columns(self) -> None:
+        """Name unknown fields by their columns where an older version did not, once."""
+        done = {"_id": "unknown_fields name columns"}
+        if self._collection("state").find_one(done):
+            return
+        columns = ("site", "unknown_fields", "rev")
+        old = self._collection("movies").find({"unknown_fields": {"$in": _OLD_NAMES}}, columns)
+        for document in old:
+            names = columns_of(document["site"], document["unknown_fields"])
+            unchanged = {"_id": document["_id"], "rev": document["rev"]}
+            change = {"$set": {"unknown_fields": names}, "$inc": {"rev": 1}}
+            self._collection("movies").update_one(unchanged, change)
+        self._collection("state").replace_one(done, done, upsert=True)
 
     def _write_movies(self, movies: Sequence[Movie]) -> None:
         found = {

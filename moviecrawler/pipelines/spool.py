@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from filelock import FileLock, Timeout
 
+from moviecrawler.items import Movie
 from moviecrawler.pipelines.files import replacing
+from moviecrawler.sites.fields import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,7 +83,10 @@ class Spool:
         for number, line in enumerate(lines, 1):
             try:
                 found = msgspec.json.decode(line, type=_Line)
-                items.append(msgspec.json.decode(found.item, type=self._types[found.type]))
+                item: Any = msgspec.json.decode(found.item, type=self._types[found.type])
+                if isinstance(item, Movie):  # an older version named fields otherwise
+                    item.unknown_fields = columns_of(item.site, item.unknown_fields)
+                items.append(item)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError) as error:
                 faults.append(f"line {number} holds no item: {error}")
         return items, faults

@@ -27,9 +27,12 @@ from moviecrawler.sites import ID_SITE, SCORES
 from moviecrawler.sites.fields import (
     ONLY_IN_DATASETS,
     PARTS,
+    column_of,
+    columns_of,
     fields_published_by,
     present_in,
     score_facts_published,
+    without_depending,
 )
 from moviecrawler.sites.ids import check_site, id_in_url, parse_title_id, part_of_series, site_of
 
@@ -149,9 +152,9 @@ def _remove(movie: Movie, path: tuple[str | int, ...]) -> None:
         kept = [one for one in getattr(movie, field) if getattr(one, attribute, None) != kind]
         setattr(movie, field, kept)
         unknown = {f"{field}.{kind}"}
-    movie.unknown_fields = sorted(
-        (unknown | set(movie.unknown_fields)) & _may_be_unknown(movie) - present_in(movie)
-    )
+    names = without_depending(movie.site, movie.unknown_fields).union(map(column_of, unknown))
+    names &= _may_be_unknown(movie) - present_in(movie)
+    movie.unknown_fields = columns_of(movie.site, names)
 
 
 def _default_of(owner: Any, name: str) -> Any:
@@ -330,7 +333,7 @@ def _rules_of_unknown_fields(movie: Movie) -> Iterator[_Rule]:
         names != sorted(set(names)),
         f"{names!r} is not sorted, or names a field twice",
     )
-    foreign = set(names) - _may_be_unknown(movie)
+    foreign = without_depending(movie.site, names) - _may_be_unknown(movie)
     yield (
         "unknown_fields",
         bool(foreign),

@@ -1,7 +1,8 @@
 """The names of a movie's fields, and which of them each site's pages have.
 
 A page states a field's value, states that there is none, or says nothing: then the field is
-unknown, and `Movie.unknown_fields` names it.
+unknown, and `Movie.unknown_fields` names it by its column. Readers and profiles name a field of
+`Movie`, or a part of one such as `scores.imdb` or `scores.imdb.count`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from moviecrawler.items import AmountKind, Movie, Relation, Role
 from moviecrawler.sites import ID_SITE, SCORE_SITES, SCORES, SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from moviecrawler.items import Site, TitleKind
 
@@ -49,6 +50,14 @@ SCORE_FACTS: Final = (
 )
 """What a score can have beside its value, each a field of its own, such as `scores.imdb.count`."""
 
+AMOUNT_COLUMNS: Final[dict[str, str]] = {
+    "budget": "budget",
+    "opening_weekend": "opening_weekend",
+    "domestic": "domestic_gross",
+    "worldwide": "worldwide_gross",
+}
+"""The columns of the kinds of amounts; that of the currency ends in _currency."""
+
 _IN_SERIES: Final[dict[TitleKind, frozenset[str]]] = {
     "season": frozenset({"series_id", "series_title", "season"}),
     "episode": frozenset({"series_id", "series_title", "season", "episode"}),
@@ -81,31 +90,88 @@ def datasets_of(field: str) -> list[str]:
 
 
 @cache
-def fields_published_by(site: Site, kind: TitleKind) -> frozenset[str]:
-    """Return the names of the fields that the pages of a site have for titles of this kind.
+def column_of(field: str) -> str:
+    """Return the column of a field or of a part of one.
 
-    They are the same whichever page it is: names such as `year`, `credits.cast`, `scores.imdb`,
-    `amounts.budget`. A field that is not among them is never unknown. Identity (site_id, url,
-    title, kind) isn't among them: without it there is no movie. Nor is what a score has beside its
-    value: see `score_facts_published`.
+    What no column of the view `movies` has keeps the name of its table, of its kind, and of its
+    column there.
+
+    >>> column_of("year"), column_of("scores.imdb"), column_of("scores.imdb.count")
+    ('year', 'imdb_rating', 'imdb_votes')
+    >>> column_of("credits.director"), column_of("amounts.domestic"), column_of("credits.cast")
+    ('directors', 'domestic_gross', 'credits.cast')
+    >>> column_of("scores.imdb.histogram"), column_of("scores.tomatometer_top")
+    ('scores.imdb.histogram', 'scores.tomatometer_top')
+    """
+    name, _, part = field.partition(".")
+    kind, _, fact = part.partition(".")
+    if name == "scores" and kind in SCORES and fact in {"", "count"}:
+        columns = SCORES[kind].columns or (field, field)
+        return columns[1 if fact else 0]
+    if name == "credits" and kind in get_args(Role) and kind != "cast":
+        return f"{kind}s"
+    return AMOUNT_COLUMNS.get(kind, field) if name == "amounts" else field
+
+
+@cache
+def _depending_columns(site: Site) -> dict[str, str]:
+    """Return the columns that are unknown whenever another one is, by that one.
+
+    They are the counts of a site's own scores, and the currencies of amounts.
+    """
+    own = SITES[site].scores if site in SITES else {}
+    counts = [score.columns for score in own.values() if score.columns]
+    return dict(counts) | {name: f"{name}_currency" for name in AMOUNT_COLUMNS.values()}
+
+
+def columns_of(site: Site, fields: Iterable[str]) -> list[str]:
+    """Return the columns of fields in order, with those that depend on them.
+
+    A column's own name stays.
+
+    >>> columns_of("imdb", ["year", "scores.imdb", "budget"])
+    ['budget', 'budget_currency', 'imdb_rating', 'imdb_votes', 'year']
+    """
+    depending = _depending_columns(site)
+    names = set(map(column_of, fields))
+    return sorted(names.union(depending[name] for name in names if name in depending))
+
+
+def without_depending(site: Site, columns: Collection[str]) -> set[str]:
+    """Return columns without those that depend on another one of them."""
+    depending = _depending_columns(site)
+    return set(columns) - {depending[name] for name in columns if name in depending}
+
+
+@cache
+def fields_published_by(site: Site, kind: TitleKind) -> frozenset[str]:
+    """Return the columns that the pages of a site have for titles of this kind.
+
+    They are the same whichever page it is: names such as `year`, `credits.cast`, `imdb_rating`,
+    `budget`. A field that is not among them is never unknown. Identity (site_id, url, title, kind)
+    isn't among them: without it there is no movie. Nor is what a score has beside its value: see
+    `score_facts_published`.
     """
     creators = {"credits.creator"} if kind in {"series", "season"} else set()
     profile = SITES[site]
-    return (
-        profile.published
-        | _IN_SERIES.get(kind, frozenset())
-        | profile.published_of_kind.get(kind, frozenset())
-        | creators
+    return frozenset(
+        map(
+            column_of,
+            profile.published
+            | _IN_SERIES.get(kind, frozenset())
+            | profile.published_of_kind.get(kind, frozenset())
+            | creators,
+        )
     )
 
 
 def score_facts_published(movie: Movie) -> set[str]:
-    """Return the names of what its site publishes of a movie's scores, such as `scores.imdb.count`.
+    """Return the columns of what its site publishes of a movie's scores, such as `imdb_votes`.
 
     Only the scores that the movie has count.
     """
     return {
-        f"scores.{score.kind}.{fact}"
+        column_of(f"scores.{score.kind}.{fact}")
         for score in movie.scores
         # Another kind is refused by the checks, and by stores.
         if SCORE_SITES.get(score.kind) == movie.site
@@ -114,16 +180,13 @@ def score_facts_published(movie: Movie) -> set[str]:
 
 
 def present_in(movie: Movie) -> set[str]:
-    """Return the names of the fields that a movie has a value for.
-
-    `scores.imdb.count` is among them.
-    """
+    """Return the columns that a movie has a value for; `imdb_votes` is among them."""
     found = {name for name in PLAIN_NAMES if getattr(movie, name) not in _NOTHING}
     for name, (attribute, _) in PARTS.items():
-        found |= {f"{name}.{getattr(part, attribute)}" for part in getattr(movie, name)}
+        found |= {column_of(f"{name}.{getattr(part, attribute)}") for part in getattr(movie, name)}
     for score in movie.scores:
         found |= {
-            f"scores.{score.kind}.{fact}"
+            column_of(f"scores.{score.kind}.{fact}")
             for fact in SCORE_FACTS
             if getattr(score, fact) not in _NOTHING
         }
@@ -154,20 +217,17 @@ PLAIN_NAMES: Final = tuple(
 def unknown_fields_of(movie: Movie, stated: Collection[str] = ()) -> list[str]:
     """Return what `movie.unknown_fields` is to be.
 
-    That is all that its site publishes of such titles, but for its values and what is `stated` to
-    be absent. A row of a list states no absence.
+    That is all that its site publishes of such titles, but for its values and the fields that are
+    `stated` to be absent. A row of a list states no absence.
     """
     published = fields_published_by(movie.site, movie.kind) | score_facts_published(movie)
-    return sorted(published - present_in(movie) - frozenset(stated))
+    absent = frozenset(map(column_of, stated))
+    return columns_of(movie.site, published - present_in(movie) - absent)
 
 
 @cache
 def unknown_in_datasets(kind: TitleKind, datasets: frozenset[str]) -> tuple[str, ...]:
     """Return the unknown fields of a movie of this kind, read from these of IMDb's datasets."""
-    return tuple(
-        sorted(
-            (fields_published_by(ID_SITE, kind) | ONLY_IN_DATASETS).difference(
-                *map(_IN_DATASETS.__getitem__, datasets)
-            )
-        )
-    )
+    read = {column_of(name) for dataset in datasets for name in _IN_DATASETS[dataset]}
+    published = fields_published_by(ID_SITE, kind) | ONLY_IN_DATASETS
+    return tuple(columns_of(ID_SITE, published - read))

@@ -16,7 +16,7 @@ from moviecrawler.politeness.gate import Disallowed
 from moviecrawler.politeness.meta import DIRECT, POOL_META
 from moviecrawler.scrapy_internals import describe_error
 from moviecrawler.sites import ID_SITE, SCOREBOARD_KINDS
-from moviecrawler.sites.fields import unknown_fields_of
+from moviecrawler.sites.fields import column_of, unknown_fields_of
 from moviecrawler.sites.ids import title_url
 
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ def covered(season: Movie, at: datetime) -> CoveredBySeries:
         at=at,
         asked_id=str(season.site_id),
         released=release_of(season.release_date, season.year),
-        lacks_scores=any(f"scores.{kind}" in season.unknown_fields for kind in SCOREBOARD_KINDS),
+        lacks_scores=any(
+            column_of(f"scores.{kind}") in season.unknown_fields for kind in SCOREBOARD_KINDS
+        ),
     )
 
 

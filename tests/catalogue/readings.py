@@ -9,9 +9,12 @@ from random import Random
 from typing import Any
 
 from moviecrawler.items import Amount, Award, Credit, Movie, Offer, RelatedTitle, Score
-from moviecrawler.sites.fields import NUMBERS, TEXT_LISTS, fields_published_by
+from moviecrawler.sites import SITES
+from moviecrawler.sites.fields import NUMBERS, TEXT_LISTS, column_of, columns_of
 
-TOLD = sorted(fields_published_by("imdb", "series"))
+_IMDB = SITES["imdb"]
+TOLD = sorted(_IMDB.published | _IMDB.published_of_kind["series"] | {"credits.creator"})
+"""Fields and parts of fields, as the site's profile names them."""
 START = datetime(2026, 11, 1, tzinfo=UTC)
 _TEXTS = ("one", "two", "three")
 
@@ -32,10 +35,10 @@ def reading(luck: Random, number: int = 1, day: float = 0) -> Movie:
     for name in TOLD:
         state = luck.choice(["value", "absent", "silent"])
         if state == "silent":
-            movie.unknown_fields.append(name)
+            movie.unknown_fields.append(column_of(name))
         elif state == "value":
             _give(movie, name, luck)
-    movie.unknown_fields.sort()
+    movie.unknown_fields = columns_of("imdb", movie.unknown_fields)
     return movie
 
 
@@ -76,7 +79,9 @@ def _give_score(movie: Movie, kind: Any, luck: Random) -> None:
         score.reviews = reviews
         score.histogram = luck.choice([[], list(range(10))])
         unsaid = [fact for fact in ("count", "reviews", "histogram") if not getattr(score, fact)]
-        movie.unknown_fields += [f"scores.imdb.{fact}" for fact in unsaid if luck.random() < 1 / 2]
+        movie.unknown_fields += [
+            column_of(f"scores.imdb.{fact}") for fact in unsaid if luck.random() < 1 / 2
+        ]
 
 
 def said(movie: Movie, name: str) -> str | None:
@@ -84,7 +89,7 @@ def said(movie: Movie, name: str) -> str | None:
 
     The number of votes is a field of its own, and when it was said is none.
     """
-    if name in movie.unknown_fields:
+    if column_of(name) in movie.unknown_fields:
         return None
     if name == "offers":
         return f"{[replace(offer, seen_at=None) for offer in movie.offers]}"

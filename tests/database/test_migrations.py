@@ -69,7 +69,14 @@ def check_movies(movies: list[Movie]) -> None:
     lamp = by_id["tt0000001"]
     assert (lamp.genres, lamp.plot) == (["Drama", "Mystery"], "A keeper.\nAlone.")
     assert (lamp.keywords, lamp.interests) == (["light-house"], ["Dark Drama"])
-    assert lamp.unknown_fields == ["languages"]
+    assert lamp.unknown_fields == [
+        "domestic_gross",
+        "domestic_gross_currency",
+        "languages",
+        "metascore",
+        "scores.imdb.reviews",
+        "writers",
+    ]
     assert lamp.scraped_at == dt.datetime(2026, 3, 10, 12, tzinfo=dt.UTC)
     assert lamp.fetch is not None
     assert [credit.person_id for credit in lamp.credits] == ["nm0000002", None, "nm0000001"]
@@ -81,6 +88,7 @@ def check_movies(movies: list[Movie]) -> None:
     assert [other.site_id for other in lamp.related] == ["tt0000002", "tt0000003"]
     assert [other.title for other in lamp.other_titles] == ["La Lampe"]
     of_tomatoes = by_id["m/lamp_1"]
+    assert of_tomatoes.unknown_fields == ["popcornmeter", "popcornmeter_ratings"]
     assert (of_tomatoes.consensus, of_tomatoes.external_ids) == ("Bright.", {"ems": "abc"})
     assert of_tomatoes.scores[1].certified is True
 

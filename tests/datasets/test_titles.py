@@ -116,10 +116,10 @@ def test_a_title_has_all_that_the_datasets_tell_of_it(tmp_path: Path) -> None:
         OtherTitle(title="The Kettle", country="US", kind="dvd, imdbDisplay"),
         OtherTitle(title="Le bouilloire", country="FR", language="fr"),
     ]
-    assert not {"credits.director", "credits.cast", "other_titles", "scores.imdb"} & set(
+    assert not {"directors", "credits.cast", "other_titles", "imdb_rating"} & set(
         movie.unknown_fields
     )
-    assert {"plot", "scores.metascore"} < set(movie.unknown_fields)
+    assert {"plot", "metascore"} < set(movie.unknown_fields)
 
 
 @pytest.mark.promise("A missing value is never a zero.")
@@ -164,11 +164,11 @@ def test_an_episode_has_its_number_and_the_title_of_its_series(tmp_path: Path) -
     [
         (
             "ratings",
-            "scores.imdb",
+            "imdb_rating",
             ["8.7", "8.7|5|6", "0.0|5", "10.1|5", "nan|5", "8.7|0", r"8.7|\N"],
         ),
-        ("crew", "credits.director", ["nm0900001"]),
-        ("crew", "credits.writer", [r"Aino|\N"]),
+        ("crew", "directors", ["nm0900001"]),
+        ("crew", "writers", [r"Aino|\N"]),
         (
             "principals",
             "credits.cast",
@@ -227,7 +227,7 @@ def test_a_damaged_row_of_a_cast_is_not_read_as_an_absence_of_it(tmp_path: Path)
 def test_a_rating_is_not_absent_where_an_id_of_the_ratings_can_not_be_read(tmp_path: Path) -> None:
     for row in ("#tt0900001|8.7|30000", r"\N|8.7|30000", "\udce9|8.7|3"):
         (movie,), damaged = read(tmp_path, ratings=[row.encode(errors="surrogateescape")])
-        assert "scores.imdb" in movie.unknown_fields
+        assert "imdb_rating" in movie.unknown_fields
         assert damaged.keys() == {("title.ratings", NO_ID)}
 
 

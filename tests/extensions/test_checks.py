@@ -55,7 +55,7 @@ NONE_STORED = {"titles/stored": 0, "titles/absent": 0}
             "2 of 20 responses were refusals",
         ),
         ({"extraction/errors/title": 6}, "6 of 104 pages could not be read"),
-        ({"pages/missing/scores.imdb": "unknown on 15 pages"}, "scores.imdb unknown on 15 pages"),
+        ({"pages/missing/imdb_rating": "unknown on 15 pages"}, "imdb_rating unknown on 15 pages"),
         (
             {"store/csv/spooled": 3, "store/mongo/spooled": 2, "store/csv/lost": 1},
             "items that are not stored: 5 spooled, 1 lost",

@@ -72,9 +72,9 @@ def test_renamed_score_is_told_within_50_pages_with_a_page_and_loses_nothing(
     again = crawl("imdb", IDS, data=tmp_path, replica=replica, **stores)
     assert again.code == 0, again.log
     assert again.stat("titles/stored") == TITLES
-    assert "imdb: the field scores.imdb is missing: unknown on 15 of the latest " in again.log
-    assert "missing fields: scores.imdb unknown on 15 of the latest " in again.log
-    assert again.stat("pages/unknown/scores.imdb") >= TITLES - AS_BEFORE - 1
+    assert "imdb: the field imdb_rating is missing: unknown on 15 of the latest " in again.log
+    assert "missing fields: imdb_rating unknown on 15 of the latest " in again.log
+    assert again.stat("pages/unknown/imdb_rating") >= TITLES - AS_BEFORE - 1
     (page,) = (tmp_path / "kept").glob("imdb-missing-*.html")
     assert b"meanOfVotes" in page.read_bytes()
     assert {name: scores(read()) for name, read in readers.items()} == before

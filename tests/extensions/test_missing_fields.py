@@ -75,8 +75,8 @@ def after(pages: int, *unknown: str, **lacking: object) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("field", "pages", "lacking"),
     [
-        ("scores.metascore", MOST_UNKNOWN_SCORES, {}),
-        ("scores.metascore.count", MOST_UNKNOWN_SCORES, {}),
+        ("metascore", MOST_UNKNOWN_SCORES, {}),
+        ("metascore_reviews", MOST_UNKNOWN_SCORES, {}),
         ("plot", FIELD_RUN, {"plot": None}),
     ],
     ids=[
@@ -100,7 +100,7 @@ def test_a_field_that_this_crawl_has_never_seen_is_not_missing() -> None:
 
 def test_pages_that_tell_no_score_or_can_not_be_read_are_counted_in_a_row() -> None:
     fields = MissingFields()
-    every = ["scores.metascore", "scores.metacritic_user"]
+    every = ["metascore", "metacritic_user_score"]
     for number in range(5):
         fields.add_unreadable()
         fields.add_unreadable()

@@ -39,23 +39,23 @@ def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> N
         url="u",
         title="T",
         kind="movie",
-        unknown_fields=["scores.metascore.count"],
+        unknown_fields=["metascore_reviews"],
     )
     known.scores = [
         Score(kind="imdb", value=7.5, count=1_000, histogram=list(range(10)), liked=0),
         Score(kind="metascore", value=61),
     ]
     newer = replace(known, scores=[Score(kind="imdb", value=7.6)])
-    newer.unknown_fields = ["scores.imdb.count", "scores.imdb.histogram", "scores.metascore"]
+    newer.unknown_fields = ["imdb_votes", "metascore", "scores.imdb.histogram"]
     merged = complete(newer, known)
     assert merged.scores == [
         Score(kind="imdb", value=7.6, count=1_000, histogram=list(range(10))),
         Score(kind="metascore", value=61),
     ]
-    assert merged.unknown_fields == ["scores.metascore.count"]
+    assert merged.unknown_fields == ["metascore_reviews"]
     # Without votes, as it states.
     assert complete(replace(newer, unknown_fields=[]), known).scores == newer.scores
-    unscored = complete(newer, replace(known, scores=[], unknown_fields=["scores.metascore"]))
+    unscored = complete(newer, replace(known, scores=[], unknown_fields=["metascore"]))
     # Nothing is known of what stands beside a score that there was not.
     assert unscored.unknown_fields == newer.unknown_fields
     # An id that a page does not name is kept.

@@ -8,6 +8,8 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from msgspec import to_builtins
+from pymongo import MongoClient
 from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, WTimeoutError
 from scrapy.settings import Settings
@@ -50,6 +52,21 @@ def test_processes_that_fill_the_same_title_at_once_undo_nothing(
         ["Norway"],
         BEGIN,
     )
+
+
+def test_unknown_fields_of_an_older_version_name_columns(mongo_url: str) -> None:
+    for names in (["amounts.budget", "plot"], ["budget", "budget_currency", "plot"]):
+        movie = make_movie(1, unknown_fields=names)
+        with (
+            MongoClient[dict[str, Any]](mongo_url) as client,
+            closing(MongoStore(mongo_url)) as store,
+        ):
+            client.get_default_database()["state"].drop()
+            document = {"_id": KEY, "rev": 1, **to_builtins(movie)}
+            client.get_default_database()["movies"].replace_one({"_id": KEY}, document, upsert=True)
+            store.open()
+        found = documents(mongo_url, "movies")[KEY]["unknown_fields"]
+        assert found == ["budget", "budget_currency", "plot"]
 
 
 @pytest.mark.parametrize("by", ["driver", "server"])

@@ -70,7 +70,8 @@ OF_EARLIER_VERSION = (
     b'"imdb_top250_rank":null,"imdb_top250_tv_rank":null,"critic_review_count":null,'
     b'"popularity_rank":null,"series_id":null,"series_title":null,"season":null,"episode":null,'
     b'"season_count":null,"episode_count":null,"list_name":"top","list_rank":3,'
-    b'"list_computed":false,"source":"page","unknown_fields":[],'
+    b'"list_computed":false,"source":"page",'
+    b'"unknown_fields":["scores.metascore"],'
     b'"scraped_at":"2026-03-01T12:00:00Z","fetch":{"url":"https://www.imdb.com/title/tt0000001/",'
     b'"status":200,"attempts":1,"wire_bytes":10,"body_bytes":20,"pool":"direct",'
     b'"archive_id":null}}}\n'
@@ -91,6 +92,7 @@ async def test_a_spool_file_of_an_earlier_version_is_loaded(tmp_path: Path) -> N
     assert run.count("damaged") == 0
     (movie,) = sqlite_movies(tmp_path)
     assert (movie.title, movie.credits[0].name) == ("The Lamp", "Odile Farrow")
+    assert movie.unknown_fields == ["metascore"]
 
 
 @pytest.mark.parametrize(

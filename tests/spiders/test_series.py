@@ -174,6 +174,6 @@ def test_a_series_whose_address_leads_to_its_only_season_is_stored_with_it(tmp_p
         "series",
         title.movies["rottentomatoes"].title,
     )
-    assert "scores.tomatometer" in series.unknown_fields
+    assert "tomatometer" in series.unknown_fields
     assert (season.site_id, season.kind, bool(season.scores)) == (f"{path[1:]}/s01", "season", True)
     assert (finished.code, finished.misses, finished.stat("titles/stored")) == (0, {}, 1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, get_args
 from moviecrawler.basics.files import read_package_file
 from moviecrawler.database.tables import CHILDREN, MISSES, PEOPLE, RECORDS, Table
 from moviecrawler.items import Role
+from moviecrawler.sites.fields import AMOUNT_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,13 +36,6 @@ _OF_TITLE: Final = {
 }
 """Columns of a title, with their types."""
 MAKERS: Final = tuple(role for role in get_args(Role) if role != "cast")
-AMOUNTS: Final = {
-    "budget": "budget",
-    "opening_weekend": "opening_weekend",
-    "domestic_gross": "domestic",
-    "worldwide_gross": "worldwide",
-}
-"""The columns of the kinds of amounts; that of the currency ends in _currency."""
 _read: Final = partial(read_package_file, __name__)
 
 
@@ -221,7 +215,7 @@ def _movies(kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
         ],
         "amounts": [
             f"{column}.value AS {column}, {column}.currency AS {column}_currency"
-            for column in AMOUNTS
+            for column in AMOUNT_COLUMNS.values()
         ],
         "joins": [
             *(
@@ -232,7 +226,7 @@ def _movies(kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
             *(
                 f"LEFT JOIN amounts {column}"
                 f" ON {column}.record_id = r.record_id AND {column}.kind = '{kind}'"
-                for column, kind in AMOUNTS.items()
+                for kind, column in AMOUNT_COLUMNS.items()
             ),
         ],
     }
@@ -255,7 +249,7 @@ def csv_views(kinds: Sequence[ShownKind]) -> dict[str, str]:
     of_movies = [
         *(_cell(f"x.{role}s", "json") + f" AS {role}s" for role in MAKERS),
         *(f"x.{name}" for kind in kinds for name in _names(kind)),
-        *(f"x.{name}, x.{name}_currency" for name in AMOUNTS),
+        *(f"x.{name}, x.{name}_currency" for name in AMOUNT_COLUMNS.values()),
     ]
     views["csv_lists"] = (
         "SELECT x.site, x.list_name, x.rank, x.site_id, x.pass_at,"
