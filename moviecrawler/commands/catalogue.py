@@ -268,7 +268,12 @@ def _cell(value: date | float | str | None) -> str:
 
 
 def _budget(settings: BaseSettings, site: Site) -> int | None:
-    """Return how many pages a day may be asked of a site; None when there is no limit."""
+    """Return how many pages a day may be asked of a site.
+
+    None when there is no limit, or only other workers know the site.
+    """
+    if site not in SITES:
+        return None
     budget = site_budget(settings, site)
     limits = [
         budget.per_day,

@@ -58,6 +58,8 @@ def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
 
     `changes` are rows with site, kind, since and value, in any order.
     """
+    # The scale of a score that only other workers know is not known here.
+    changes = [row for row in changes if row.kind in SCORES]
     values = [_out_of_100(row) for row in changes if row.value is not None]
     if not values:
         return None
@@ -81,7 +83,9 @@ def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
                 elif not in_gap:
                     path += f"H{x:.1f}"
                 in_gap = row.value is None
-            name = form.name if site == SCORE_SITES[kind] else f"{form.name} on {SITES[site].name}"
+            name = form.name
+            if site != SCORE_SITES[kind]:
+                name = f"{name} on {SITES[site].name if site in SITES else site}"
             curves.append(Curve(name, path if in_gap else f"{path}H{WIDTH}", rows[-1].value))
     return Chart(curves, lowest, highest, begins)
 

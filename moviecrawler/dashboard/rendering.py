@@ -53,7 +53,9 @@ def score(value: float | None, kind: ScoreKind) -> str:
     """
     return (
         plain(value)
-        if value is None or SCORES[kind].scale > 10  # noqa: PLR2004 - the scale of ratings
+        if value is None
+        or kind not in SCORES  # only other workers know it
+        or SCORES[kind].scale > 10  # noqa: PLR2004 - the scale of ratings
         else f"{value:.1f}"
     )
 
@@ -117,6 +119,13 @@ def safe_url(url: str) -> str | None:
         return None
 
 
+class _Names(dict[str, str]):
+    """Names of sites or of scores; one that only other workers know is called by its id."""
+
+    def __missing__(self, key: str) -> str:
+        return key
+
+
 def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined
@@ -125,10 +134,10 @@ def _environment() -> Environment:
         write.__name__: write for write in (number, plain, score, share, duration, size, when)
     }
     made.globals.update(
-        sites={site: profile.name for site, profile in SITES.items()},
+        sites=_Names({site: profile.name for site, profile in SITES.items()}),
         score_names={kind: SCORES[kind].name for kind in SCOREBOARD_KINDS},
         score_columns={kind: SCORES[kind].columns for kind in SCOREBOARD_KINDS},
-        finer_names={kind: form.name for kind, form in SCORES.items()},
+        finer_names=_Names({kind: form.name for kind, form in SCORES.items()}),
     )
     made.globals.update(counted=counted, safe_url=safe_url, is_failure=is_failure)
     return made

@@ -13,7 +13,7 @@ from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.postgres import PostgresTables
 from moviecrawler.database.records import read_stored
 from moviecrawler.sites import BY_AUTHORITY
-from moviecrawler.sites.ids import imdb_id_of
+from moviecrawler.sites.ids import by_authority, imdb_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,9 +126,9 @@ def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any] | N
             cursor.execute(query, arguments)
             found[name] = cursor.fetchall()
         stored = read_stored(PostgresTables(cursor), "title_id {ids}", [title_id])
-    found["records"] = sorted(
-        (record.movie for record in stored), key=lambda movie: BY_AUTHORITY.index(movie.site)
-    )
+    movies = [record.movie for record in stored]
+    order = by_authority({movie.site for movie in movies})
+    found["records"] = sorted(movies, key=lambda movie: order.index(movie.site))
     return found if found["title"] is not None else None
 
 

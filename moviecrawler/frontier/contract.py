@@ -68,6 +68,7 @@ DELIVERIES_ALONE = 2
 RunSite = Site | Literal["replay"]
 """Whose run it is: that of a site, or of `scrapy replay`, which asks none."""
 RUN_SITES: tuple[RunSite, ...] = (*SITES, "replay")
+"""Those that this process knows; others may have runs of more."""
 
 
 class RunName(NamedTuple):
@@ -233,9 +234,11 @@ class RunReport:
     state_of_site: SiteState
 
     @property
-    def order(self) -> tuple[int, float]:
+    def order(self) -> tuple[bool, int, str, float]:
         """Where it stands in a report: by site, then from the run that began first."""
-        return RUN_SITES.index(self.site), self.started_at
+        is_unknown = self.site not in RUN_SITES
+        place = 0 if is_unknown else RUN_SITES.index(self.site)
+        return is_unknown, place, self.site, self.started_at
 
     @property
     def per_second(self) -> float:

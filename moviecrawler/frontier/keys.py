@@ -31,6 +31,9 @@ def robots_key(host: str) -> str:
     return f"robots:{LAYOUT}:{host}"
 
 
+RUN_SITES_KEY = f"sites:{LAYOUT}"
+"""The key of a SET of the sites that have had runs: a worker may have a site that others lack. It
+never expires."""
 BANS_SECONDS = 30 * 86_400
 """Seconds after the last change for which a site's bans of proxies are kept."""
 

@@ -48,6 +48,7 @@ from moviecrawler.frontier.keys import (
     BANS_SECONDS,
     EARLIER_KEYS_OF_RUN,
     EARLIER_KEYS_OF_SITE,
+    RUN_SITES_KEY,
     RunKeys,
     SiteKeys,
     bans_key,
@@ -241,6 +242,7 @@ class RedisBackend(Backend):
         with _as_frontier_errors("; start it, or remove REDIS_URL"):
             await check_server_clock(self.client)
             await check_eviction(self.client)
+            await self.client.sadd(RUN_SITES_KEY, worker.run.site)
             remarks = await self._take_over(SiteKeys(worker.run.site))
             answer = await self._run_step(
                 "open",
@@ -357,7 +359,8 @@ class RedisBackend(Backend):
         with _as_frontier_errors():
             seconds, microseconds = await self.client.time()
             now = seconds + microseconds / 1e6
-            sites = {each: await self._read_site(each, budgets, now) for each in RUN_SITES}
+            known = await self._sites()
+            sites = {each: await self._read_site(each, budgets, now) for each in known}
             names = await self._runs(site, name)
             runs = [await self._read_run(run, sites[run.site], now) for run in names]
         found = [run for run in runs if run is not None]
@@ -411,10 +414,15 @@ class RedisBackend(Backend):
             state_of_site=site,
         )
 
+    async def _sites(self) -> list[RunSite]:
+        """Return the sites that this process knows, and others that have had runs."""
+        others = {name.decode() for name in await self.client.smembers(RUN_SITES_KEY)}
+        return [*RUN_SITES, *sorted(others.difference(RUN_SITES))]
+
     async def _runs(self, site: RunSite | None, name: str | None) -> list[RunName]:
         """Return the names of runs of each site, from the one that was used last."""
         found = []
-        for one in RUN_SITES:
+        for one in await self._sites():
             if site in {None, one}:
                 last = -1 if name is not None else MAX_RUNS - 1
                 members = await self.client.zrange(SiteKeys(one).runs, 0, last, desc=True)

@@ -279,9 +279,11 @@ class SqliteBackend(Backend):
         which = {"site": site, "name": name, "most": MAX_RUNS}
 
         def read(database: sqlite3.Connection, now: float) -> FrontierReport:
-            sites = {each: SiteRow.read(database, each).state(budgets, now) for each in RUN_SITES}
+            rows = database.execute(_READ_RUNS, {**which, "now": now, **LIFETIMES}).fetchall()
+            known = dict.fromkeys((*RUN_SITES, *(row["site"] for row in rows)))
+            sites = {each: SiteRow.read(database, each).state(budgets, now) for each in known}
             runs = []
-            for row in database.execute(_READ_RUNS, {**which, "now": now, **LIFETIMES}).fetchall():
+            for row in rows:
                 run = RunName(row["site"], row["name"])
                 workers = self._run(database, run, now).workers()
                 report = RunReport(

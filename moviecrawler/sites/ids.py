@@ -199,11 +199,12 @@ def part_of_series(site: Site, site_id: str) -> SeriesPart | None:
     found = _PART_OF_SERIES[site].fullmatch(site_id) if site in _PART_OF_SERIES else None
     if found is None:
         return None
+    groups = {name: text for name, text in found.groupdict().items() if text}
     kind: TitleKind = (
-        "episode" if found["of_episode"] else "other" if found["special"] else "season"
+        "episode" if "of_episode" in groups else "other" if "special" in groups else "season"
     )
-    episode = int(found["episode"]) if found["episode"] else None
-    return SeriesPart(found["series"], kind, int(found["season"] or 0), episode)
+    episode = int(groups["episode"]) if "episode" in groups else None
+    return SeriesPart(groups["series"], kind, int(groups.get("season", 0)), episode)
 
 
 def kind_of_id(site: Site, site_id: str) -> TitleKind | None:

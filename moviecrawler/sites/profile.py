@@ -74,8 +74,8 @@ class Parts:
     series: str
     """A regular expression of a series' id."""
     part: str
-    """A regular expression of what follows a series' id. Its groups are `season`, `special` (of
-    what is not a season), `of_episode` and `episode`."""
+    """A regular expression of what follows a series' id. Its groups are `season`, and where a site
+    has such pages `special` (of what is not a season), `of_episode` and `episode`."""
     spellings: tuple[Spelling, ...] = ()
     """Applied to what follows a series' id, in lower case."""
 

@@ -1,0 +1,130 @@
+"""Reads Filmograph's pages, whose data is JSON in one script."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from moviecrawler.basics.values import check_year, parse_date
+from moviecrawler.extract import dig
+from moviecrawler.extract.embedded import check_whole, decode_json, script
+from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, one_of_each, scores_of
+from moviecrawler.items import Credit, Entry, Listing, Movie, Page
+from moviecrawler.sites.ids import kind_of_id
+from moviecrawler.sites.scores import new_score
+from moviecrawler.sites.titles import finished, listed_season, new_title, one_of_each_season
+
+if TYPE_CHECKING:
+    from moviecrawler.extract.findings import NoValue
+    from moviecrawler.items import Role, Score, ScoreKind
+
+SITE: Final = "filmograph"
+_SCORES: Final[dict[ScoreKind, str]] = {
+    "filmograph_stars": "stars",
+    "filmograph_approval": "approval",
+}
+
+
+def title(body: bytes) -> Page:
+    """Read the page of a film, a series or a season."""
+    data = _data_of(body)
+    site_id, name = _identity(data)
+    found = Findings(new_title(SITE, site_id, name, series_title=dig.text(data, "series")))
+    dig.look(found, _FACTS, [data])
+    movie = finished(found)
+    rows = dig.items(data, "seasons")
+    seasons = one_of_each_season(_season(movie, row) for row in rows)
+    return Page(site=SITE, kind="title", movie=movie, seasons=seasons)
+
+
+def listing(body: bytes) -> Page:
+    """Read a page of a list; `next` is the number of the page after it."""
+    data = _data_of(body)
+    entries = [_entry(row) for row in dig.items(data, "rows")]
+    return Page(
+        site=SITE,
+        kind="listing",
+        listing=Listing(site=SITE, entries=entries, next=dig.text(data, "next")),
+    )
+
+
+def _data_of(body: bytes) -> Any:
+    check_whole(body)
+    raw = script(body, "filmograph")
+    if raw is None:
+        raise ShapeError("page", 'there is no <script id="filmograph">')
+    return decode_json(raw)
+
+
+def _identity(data: Any) -> tuple[str, str]:
+    site_id = dig.text(data, "id")
+    name = dig.text(data, "title")
+    if site_id is None or kind_of_id(SITE, site_id) is None or name is None:
+        raise ShapeError("site_id", f"the id is {site_id!r}, and the title {name!r}")
+    return site_id, name
+
+
+def _score(kind: ScoreKind, data: Any) -> Score | NoValue:
+    value = dig.number(data, "value")
+    return ABSENT if value is None else new_score(kind, value, dig.positive(data, "count"))
+
+
+def _people(role: Role, people: Any) -> list[Credit]:
+    return one_of_each(
+        role,
+        [
+            Credit(
+                name=dig.text(person, "name"),
+                role=role,
+                position=0,
+                person_id=dig.text(person, "id"),
+                character=dig.text(person, "as"),
+            )
+            for person in dig.items(people)
+        ],
+    )
+
+
+def _scores_of_row(row: Any) -> list[Score]:
+    return scores_of(
+        *(partial(dig.read, partial(_score, kind), row, key) for kind, key in _SCORES.items())
+    )
+
+
+def _season(series: Movie, row: Any) -> Movie | None:
+    return listed_season(
+        series,
+        dig.text(row, "id"),
+        dig.text(row, "title"),
+        _scores_of_row(row),
+        year=dig.integer(row, "year"),
+    )
+
+
+def _entry(row: Any) -> Entry:
+    site_id, name = _identity(row)
+    return Entry(
+        site_id=site_id,
+        title=name,
+        kind=kind_of_id(SITE, site_id),
+        year=dig.integer(row, "year"),
+        scores=_scores_of_row(row),
+    )
+
+
+_FACTS: Final[tuple[dig.Fact, ...]] = (
+    ("year", check_year, "year"),
+    ("release_date", parse_date, "released"),
+    ("runtime_minutes", dig.positive, "minutes"),
+    ("genres", dig.texts(), "genres"),
+    ("certificate", dig.text, "certificate"),
+    ("plot", dig.text, "plot"),
+    ("poster_url", dig.text, "poster"),
+    ("season_count", dig.size, "season_count"),
+    ("credits.director", partial(_people, "director"), "directors"),
+    ("credits.writer", partial(_people, "writer"), "writers"),
+    ("credits.creator", partial(_people, "creator"), "creators"),
+    ("credits.cast", partial(_people, "cast"), "cast"),
+    *((f"scores.{kind}", partial(_score, kind), key) for kind, key in _SCORES.items()),
+)
+"""Where a page has each field."""

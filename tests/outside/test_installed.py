@@ -1,0 +1,233 @@
+"""A site that another distribution brings, while that is installed.
+
+`test_not_installed.py` runs this, and reads afterwards what is left in `DATA` and `DATABASE_URL`.
+"""
+
+import csv
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from moviecrawler.items import Movie
+from moviecrawler.pipelines.postgres import read_scoreboard
+from moviecrawler.replica.collection import Collection
+from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.sites import SITES
+from moviecrawler.sites.pages import read_page
+from tests.crawling import Finished, change, counts, crawl, reset, scrapy
+from tests.dashboard.operated import text_of
+from tests.database.test_growing import browse
+from tests.extensions.test_metrics import read, value
+from tests.pipelines.stored import board_of, in_order, sqlite_movies
+from tests.services.mongo import mongo_movies
+from tests.services.nodes import cluster, project_egg
+from tests.services.postgres import postgres_movies
+from tests.services.replica import ForkedReplica, page_of
+from tests.services.s3 import CREDENTIALS, S3Server, s3_client, s3_movies
+
+SITE = "filmograph"
+DATA = Path(os.environ["OUTSIDE_DATA"])
+DATABASE_URL = os.environ["OUTSIDE_DATABASE_URL"]
+COLLECTION = Collection(1, 30, 6)
+OF_CRAWLS = {"scraped_at", "fetch", "unknown_fields"}
+"""Fields that say how a title was read, and not what its page says."""
+ITEMS = COLLECTION.every(SITE)
+WHOLE = {site_id: movie for site_id, movie in ITEMS.items() if movie.kind != "season"}
+FILMS = [site_id for site_id, movie in ITEMS.items() if movie.kind == "movie"]
+SHOWS = [site_id for site_id, movie in ITEMS.items() if movie.kind == "series"]
+SEASONS = {
+    str(season.site_id): season
+    for index in COLLECTION.series.ids[SITE]
+    for season in COLLECTION.series.title(index).listed[SITE]
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """What was crawled, and where it is stored."""
+
+    replica: ReplicaProcess
+    mongo_url: str
+    s3: dict[str, str]
+    films: Finished
+    """The crawl of the site's films."""
+
+
+@pytest.fixture(scope="module")
+def world(mongo_server: str, own_s3: S3Server) -> Iterator[World]:
+    """Crawl three sites into SQLite and Postgres, and the fourth into all stores."""
+    database = {"DATABASE_URL": DATABASE_URL}
+    mongo_url = urlunsplit(urlsplit(mongo_server)._replace(path=f"/test_{uuid.uuid4().hex}"))
+    os.environ.update(CREDENTIALS)
+    s3 = {"S3_BUCKET": f"test-{uuid.uuid4().hex}", "S3_ENDPOINT_URL": own_s3.url, **CREDENTIALS}
+    s3_client(own_s3.url).create_bucket(Bucket=s3["S3_BUCKET"])
+    with ForkedReplica(titles=30, series=6, light=True) as replica:
+        for site, name in (("imdb", "top"), ("metacritic", "new"), ("metacritic", "tv-new")):
+            finished = crawl(site, f"list={name}", data=DATA, replica=replica, **database)
+            assert finished.code == 0, finished.log
+        every = {**database, "MONGO_URL": mongo_url, **s3, "METRICS_FOLDER": str(DATA)}
+        for name in ("shows", "films"):
+            command = ["crawl", SITE, "-a", f"list={name}"]
+            finished = scrapy(*command, data=DATA, replica=replica, **every)
+            assert finished.code == 0, finished.log
+        yield World(replica, mongo_url, s3, finished)
+
+
+@pytest.fixture
+def replica(world: World) -> ReplicaProcess:
+    """Return the replica as it was at the start."""
+    reset(world.replica)
+    return world.replica
+
+
+def assert_as_the_items(movies: list[Movie]) -> None:
+    """Compare all that is stored of the site with the items that its pages were made of."""
+    found = {str(movie.site_id): in_order(movie) for movie in movies if movie.site == SITE}
+    assert found.keys() == {*WHOLE, *SEASONS}
+    for site_id, movie in found.items():
+        item = in_order({**WHOLE, **SEASONS}[site_id])
+        for field in fields(Movie):
+            if field.name not in OF_CRAWLS:
+                assert getattr(movie, field.name) == getattr(item, field.name), (site_id, field)
+
+
+def test_its_readers_get_the_items_from_the_replicas_pages() -> None:
+    assert list(SITES)[-1] == SITE
+    for site_id, movie in ITEMS.items():
+        page = read_page(page_of(COLLECTION, SITE, site_id), movie.url)
+        assert page.movie is not None
+        assert replace(page.movie, unknown_fields=[]) == movie
+        assert page.movie.unknown_fields == []
+
+
+def test_every_store_holds_it_and_a_replay_gives_it_again(world: World, tmp_path: Path) -> None:
+    assert_as_the_items(sqlite_movies(DATA))
+    assert_as_the_items(postgres_movies(DATABASE_URL))
+    assert_as_the_items(mongo_movies(world.mongo_url))
+    assert_as_the_items(s3_movies(world.s3["S3_ENDPOINT_URL"], world.s3["S3_BUCKET"]))
+    assert len([movie for movie in world.films.movies if movie.site == SITE]) == len(WHOLE) + len(
+        SEASONS
+    ), "movies.csv"
+    again = scrapy("replay", f"s3://{world.s3['S3_BUCKET']}", data=tmp_path, **world.s3)
+    assert again.code == 0, again.log
+    assert_as_the_items(sqlite_movies(tmp_path))
+
+
+def test_a_crawl_over_redis_stores_the_same(
+    redis_url: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    ids = f"ids={','.join(SHOWS)}"
+    finished = crawl(SITE, "list=films", ids, data=tmp_path, replica=replica, REDIS_URL=redis_url)
+    assert finished.code == 0, finished.log
+    assert_as_the_items(sqlite_movies(tmp_path))
+
+
+def test_its_titles_are_those_of_the_other_sites_on_the_scoreboard(world: World) -> None:
+    assert world.films.code == 0
+    expected = {
+        (COLLECTION.ids["imdb"][index], site_id, COLLECTION.ids["metacritic"].get(index))
+        for index, site_id in COLLECTION.ids[SITE].items()
+    }
+    for board in (board_of(DATA), list(read_scoreboard(DATABASE_URL))):
+        films = [row for row in board if row.kind == "movie" and row.site_ids[SITE]]
+        ids = {
+            (row.site_ids["imdb"], row.site_ids[SITE], row.site_ids["metacritic"]) for row in films
+        }
+        assert ids == expected
+    shown = scrapy("scoreboard", "--format", "csv", data=DATA)
+    rows = {row["filmograph_id"]: row for row in csv.DictReader(shown.output.splitlines())}
+    for site_id in FILMS:
+        stars = ITEMS[site_id].score("filmograph_stars")
+        assert rows[site_id]["filmograph_stars"] == (f"{stars.value:g}" if stars else "")
+    seasons = board_of(DATA, "season")
+    assert {row.site_ids[SITE] for row in seasons} >= SEASONS.keys()
+    assert any(row.site_ids[SITE] and row.site_ids["metacritic"] for row in seasons)
+
+
+@pytest.mark.usefixtures("world")
+def test_datasette_and_a_crawls_figures_show_it() -> None:
+    answer = browse(DATA, f"/movies/scoreboard.json?filmograph_id={FILMS[0]}&_shape=array")
+    (row,) = json.loads(answer)
+    stars = ITEMS[FILMS[0]].score("filmograph_stars")
+    assert row["filmograph_stars"] == (stars and stars.value)
+    assert "Filmograph approval" in browse(DATA, "/movies/score_kinds.json?_shape=array")
+    assert value(read(DATA, SITE), "moviecrawler_titles", outcome="stored") == len(WHOLE)
+
+
+def test_its_budget_robots_txt_and_refusals_go_by_the_gate(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    def run(*arguments: str, **settings: str) -> Finished:
+        folder = tmp_path / uuid.uuid4().hex
+        return crawl(SITE, *arguments, data=folder, replica=replica, **settings)
+
+    budget = run("list=films", SITE_BUDGETS='{"filmograph": {"per_day": 5}}')
+    assert (budget.code, counts(replica, SITE)["requests"]) == (3, 5)
+    change(replica, robots="live")
+    robots = run(f"ids={FILMS[0]},{SHOWS[0]}")
+    assert (robots.code, robots.misses) == (1, {SHOWS[0]: "disallowed"})
+    reset(replica)
+    change(replica, faults={"challenge": 1})
+    refused = run(f"ids={','.join(FILMS)}")
+    assert (refused.code, refused.summary.reason) == (1, "site_stopped")
+    assert counts(replica, SITE)["requests"] < len(FILMS)
+
+
+def test_the_catalogue_has_it_fetched_when_it_is_due(
+    replica: ReplicaProcess, tmp_path: Path, database_url: str
+) -> None:
+    def run(*command: str) -> Finished:
+        finished = scrapy(*command, data=tmp_path, replica=replica, DATABASE_URL=database_url)
+        assert finished.code == 0, finished.log
+        return finished
+
+    row = ["imdb_id,title,kind,year,popularity,filmograph_id"]
+    for index in (0, 1):
+        movie = COLLECTION.title(index).movies["imdb"]
+        site_id = COLLECTION.ids[SITE][index]
+        row.append(f"{movie.imdb_id},{movie.title},movie,{movie.year},50,{site_id}")
+    (tmp_path / "titles.csv").write_text("\n".join(row))
+    run("catalogue", "import", "csv", "--from", "titles.csv")
+    assert FILMS[0] in run("catalogue", "due", SITE).output
+    run("crawl", SITE, "-a", "lane=due")
+    stored = {movie.site_id for movie in postgres_movies(database_url)}
+    assert stored >= {COLLECTION.ids[SITE][0], COLLECTION.ids[SITE][1]}
+    assert (
+        "Filmograph" in run("catalogue", "status").output
+        or SITE in run("catalogue", "status").output
+    )
+
+
+def test_a_cluster_on_whose_nodes_it_is_installed_runs_and_shows_it(
+    world: World, redis_url: str, tmp_path: Path
+) -> None:
+    options = {
+        **world.replica.settings,
+        "REDIS_URL": redis_url,
+        "DATABASE_URL": DATABASE_URL,
+        "DATA_DIR": str(tmp_path / "data"),
+        "PYTHONPATH": os.environ["PYTHONPATH"],
+    }
+    with cluster(tmp_path, redis_url, 1, **options) as running:
+        node = running.nodes[0]
+        deployed = node.deploy(project_egg(), "moviecrawler", "v1").json
+        assert deployed["spiders"] == len(SITES), deployed
+        job = node.schedule(SITE, "moviecrawler", ids=f"{FILMS[0]},{SHOWS[0]}")
+        (done,) = node.wait_for_end(job)
+        assert (done["reason"], done["result"]) == ("finished", "ok")
+        overview = node.get("").text
+        assert "Filmograph" in overview
+        metrics = node.get("metrics").text
+        assert f'moviecrawler_titles_total{{outcome="stored",site="{SITE}"}} 2' in metrics
+        name = COLLECTION.title(0).movies[SITE].title
+        found = node.get("titles", q=name).text
+        assert "Filmograph stars" in found
+        title_id = found.split('href="/titles/')[1].split('"')[0]
+        page = text_of(node.get(f"titles/{title_id}").text)
+        assert "Filmograph approval" in page

@@ -1,0 +1,152 @@
+"""A site that another distribution brings: installed for a while, gone again, or in an egg."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import Finished, crawl, scrapy
+from tests.dashboard.operated import text_of
+from tests.database.test_growing import browse
+from tests.deploy.checkout import run
+from tests.pipelines.stored import sqlite_movies
+from tests.services.nodes import cluster
+from tests.services.postgres import execute, new_database
+from tests.shared import PROJECT
+
+SOURCE = PROJECT / "tests" / "filmograph"
+LONGEST = 200
+"""Seconds that the tests with the site may take before they count as hung."""
+BEST = (
+    "SELECT title_id, site_id, title FROM records JOIN scores USING (record_id)"
+    " WHERE scores.kind = 'filmograph_stars' ORDER BY value DESC LIMIT 1"
+)
+ROWS = "SELECT count(*) FROM records WHERE site = 'filmograph'"
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is there after the site was installed for a while."""
+
+    source: Path
+    """The distribution's own folder."""
+    environment: dict[str, str]
+    """In which Python finds the site."""
+    data: Path
+    database_url: str
+
+    def run(self, *command: str) -> Finished:
+        """Run a command that knows nothing of the site, on what both databases hold."""
+        return scrapy(*command, data=self.data, DATABASE_URL=self.database_url)
+
+
+@pytest.fixture(scope="module")
+def left(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Left:
+    """Install the site offline, and run the tests that need it: its own, and `test_installed.py`.
+
+    Building leaves nothing in this checkout.
+    """
+    folder = tmp_path_factory.mktemp("outside")
+    source = folder / "source"
+    shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
+    offline = ["--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    installed = str(folder / "installed")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", *offline]
+    subprocess.run([*pip, "--target", installed, str(source)], check=True, timeout=LONGEST)
+    environment = {
+        **{name: text for name, text in os.environ.items() if not name.startswith("PYTEST")},
+        "PYTHONPATH": installed,
+        "OUTSIDE_DATA": str(folder / "data"),
+        "OUTSIDE_DATABASE_URL": new_database(postgres_server),
+    }
+    tests = [str(Path(__file__).parent), str(source)]
+    config = ["-c", str(PROJECT / "pyproject.toml"), "--rootdir", str(PROJECT)]
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n0", "--quiet", *config, *tests],
+        env=environment,
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+    return Left(source, environment, folder / "data", environment["OUTSIDE_DATABASE_URL"])
+
+
+@contextmanager
+def replica_with_the_site(environment: dict[str, str]) -> Iterator[dict[str, str]]:
+    """Run a replica in a process that knows the site, and yield each site's address."""
+    options = json.dumps({"titles": 30, "series": 6, "light": True})
+    command = [sys.executable, "-m", "moviecrawler.replica.app", options]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, **pipes) as process:
+        assert process.stdout is not None
+        yield dict(process.stdout.readline().split() for _ in range(4))
+        process.terminate()
+
+
+def test_its_rows_stay_readable_without_it(left: Left, replica: ReplicaProcess) -> None:
+    stored = [movie.site_id for movie in sqlite_movies(left.data) if movie.site == "filmograph"]
+    assert len(stored) > 30
+    [(rows,)] = execute(left.database_url, ROWS)
+    assert rows == len(stored)
+    for database_url in ("", left.database_url):
+        shown = scrapy("scoreboard", "--format", "csv", data=left.data, DATABASE_URL=database_url)
+        assert shown.code == 0, shown.log
+        assert len(shown.output.splitlines()) > 30
+    exported = scrapy("scoreboard", "--export", data=left.data)
+    assert exported.code == 0, exported.log
+    with (left.data / "movies.csv").open(encoding="utf-8-sig", newline="") as file:
+        films = [row for row in csv.DictReader(file) if row["site"] == "filmograph"]
+    assert sorted(row["site_id"] for row in films) == sorted(stored)
+    assert any(row["filmograph_stars"] for row in films)
+    assert '"filmograph_id": "film/' in browse(left.data, "/movies/scoreboard.json?_shape=array")
+    # What others store leaves it alone.
+    database = {"DATABASE_URL": left.database_url}
+    more = crawl("imdb", "list=popular", data=left.data, replica=replica, **database)
+    assert more.code == 0, more.log
+    for command in (["catalogue", "status"], ["progress"], ["deadletters"]):
+        assert left.run(*command).code == 0, command
+
+
+def test_an_egg_brings_it_to_a_cluster_that_lacks_it(
+    left: Left, redis_url: str, tmp_path: Path
+) -> None:
+    """Its own folder is what `scrapyd-deploy` sends."""
+    built = run(left.source, "scrapyd-deploy", "--build-egg", "site.egg")
+    assert built.code == 0, built.output
+    with replica_with_the_site(left.environment) as urls:
+        options = {
+            "FILMOGRAPH_URL": urls["filmograph"],
+            "REDIS_URL": redis_url,
+            "DATABASE_URL": left.database_url,
+            "DATA_DIR": str(tmp_path / "data"),
+        }
+        [[title_id, site_id, name]] = execute(left.database_url, BEST)
+        with cluster(tmp_path, redis_url, 1, **options) as running:
+            node = running.nodes[0]
+            deployed = node.deploy((left.source / "site.egg").read_bytes(), "filmograph").json
+            assert deployed["spiders"] == 4, deployed
+            job = node.schedule("filmograph", "filmograph", list="shows", ids=str(site_id))
+            (done,) = node.wait_for_end(job)
+            assert (done["reason"], done["result"]) == ("finished", "ok"), node.log
+            # The node itself lacks it, and shows what is stored all the same.
+            assert "filmograph" in node.get("progress.json").text
+            assert 'site="filmograph"' in node.get("metrics").text
+            for path in ("", "crawls", f"titles?q={quote(str(name))}"):
+                assert node.get(path).code == 200, path
+                assert "Some data can't be shown" not in node.get(path).text
+            title = node.get(f"titles/{title_id}")
+            assert title.code == 200, title.text
+            assert f"filmograph {site_id}" in text_of(title.text)
