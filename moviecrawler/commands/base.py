@@ -11,6 +11,7 @@ import os
 import sys
 import unicodedata
 from argparse import ArgumentTypeError
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,7 +27,7 @@ from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from scrapy.commands import ScrapyCommand as _Base
 else:
@@ -176,6 +177,15 @@ def print_json(value: Any, *, indent: int | None = None) -> None:
         (line if indent is None else msgspec.json.format(line, indent=indent)) + b"\n"
     )
     sys.stdout.buffer.flush()
+
+
+def print_csv(header: Iterable[str], rows: Iterable[Iterable[Any]], *, excel: bool = False) -> None:
+    """Print CSV as the files have it, in UTF-8 wherever it goes."""
+    from moviecrawler.pipelines.csv_export import write_csv
+
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="")
+    write_csv(sys.stdout, header, rows, excel=excel)
 
 
 def table_lines(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import msgspec
 from scrapy.commands import ScrapyCommand
 
 from moviecrawler.basics.errors import ConfigurationError
-from moviecrawler.commands.base import BaseCommand, option, print_json
+from moviecrawler.commands.base import BaseCommand, option, print_csv, print_json
 from moviecrawler.sites.hosts import datasets_url
 
 if TYPE_CHECKING:
@@ -132,10 +131,6 @@ def _answer(film: Film | UnreadRow, found: dict[str, Linked]) -> dict[str, Any]:
 
 
 def _print_csv(films: list[Film | UnreadRow], found: dict[str, Linked]) -> None:
-    from moviecrawler.pipelines.csv_export import write_csv
-
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", newline="")
     answers = (_answer(film, found) for film in films)
     rows = (answer | {"reason": ", ".join(answer["reasons"])} for answer in answers)
-    write_csv(sys.stdout, _CSV_COLUMNS, ([row[name] for name in _CSV_COLUMNS] for row in rows))
+    print_csv(_CSV_COLUMNS, ([row[name] for name in _CSV_COLUMNS] for row in rows))

@@ -22,6 +22,7 @@ from moviecrawler.commands.base import (
     NONE,
     BaseCommand,
     option,
+    print_csv,
     program,
     table_lines,
     whole_number,
@@ -130,10 +131,7 @@ class Command(BaseCommand, ScrapyCommand):
                     self.fail(f"{source} holds no {opts.kind or 'title'} yet; {crawl_first}")
                     return
                 if isinstance(sys.stdout, io.TextIOWrapper):
-                    if opts.format == "csv":  # as in the files
-                        sys.stdout.reconfigure(encoding="utf-8", newline="")
-                    else:  # a terminal may lack some letters
-                        sys.stdout.reconfigure(errors="replace")
+                    sys.stdout.reconfigure(errors="replace")  # a terminal may lack some letters
                 _print(chain(first, rows), opts.format, opts.kind, excel=opts.excel)
         except FileNotFoundError as error:
             demo = Path(error.filename).parent / "demo"
@@ -195,8 +193,6 @@ def _opened(
 def _print(
     rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None, *, excel: bool
 ) -> None:
-    from moviecrawler.pipelines.csv_export import write_csv
-
     parts = _PART_COLUMNS if kind in {"season", "episode"} else {}
     columns = _COLUMNS | parts
     if form == "json":
@@ -204,7 +200,7 @@ def _print(
     elif form == "csv":
         records = _records(rows, columns)
         cells = (map(_cell, record.values()) for record in records)
-        write_csv(sys.stdout, columns, cells, excel=excel)
+        print_csv(columns, cells, excel=excel)
     elif form == "parquet":
         _print_parquet(_records(rows, columns), columns)
     else:

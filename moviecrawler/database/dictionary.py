@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ITEMS: Final = ITEMS | {
+    "ended_offers": ITEMS["offers"],
     "records": Movie,
     "misses": Miss,
     "lists": ListPage,

@@ -20,6 +20,7 @@ from moviecrawler.database.tables import (
     ALIASES,
     CHILDREN,
     CREDITS,
+    ENDED_OFFERS,
     FIELDS,
     LIST_ENTRIES,
     LIST_PAGES,
@@ -132,6 +133,7 @@ class Stored:
     shown."""
     placed_by_hand: bool = False
     updated_at: datetime | None = None
+    added_at: datetime | None = None
     match_keys: str | None = None
     offered_since: dict[Row, datetime] = field(default_factory=dict)
     """When each offer was seen first."""
@@ -197,7 +199,7 @@ def _encode(kind: str, value: Any) -> Any:
     return text_of(value) if kind == "time" else value
 
 
-def _decode(kind: str, value: Any) -> Any:
+def decode(kind: str, value: Any) -> Any:
     """Return a value of a column's type from what a database has."""
     if value is None:
         return None
@@ -222,7 +224,7 @@ def decoded(table: Table, rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     kinds = _kinds_of(table)
     for row in rows:
         yield {
-            name: _decode(kind, value)
+            name: decode(kind, value)
             for (name, kind), value in zip(kinds.items(), row, strict=True)
         }
 
@@ -338,6 +340,7 @@ class _RowForm:
         )
 
 
+_OFFERED: Final = tuple(name for name in ENDED_OFFERS.columns if name in Offer.__slots__)
 _ROW_FORMS: Final = {table: _RowForm.of(table) for table in CHILDREN}
 
 
@@ -393,7 +396,7 @@ class BatchWriter:
         """Return when those of these titles were read whose own pages were."""
         found = by_key(self._tables, keys, "site, site_id, scraped_at, source", "records")
         return {
-            (site, site_id): _decode("time", scraped_at)
+            (site, site_id): decode("time", scraped_at)
             for site, site_id, scraped_at, source in found
             if source != "list"
         }
@@ -406,7 +409,7 @@ class BatchWriter:
         found = by_key(self._tables, read, "site, site_id, checked_at", "misses")
         ended = []
         for site, site_id, checked_at in found:
-            checked = _decode("time", checked_at)
+            checked = decode("time", checked_at)
             if checked <= read[site, site_id] or checked > latest():
                 ended.append((site, site_id))
         self._tables.delete(MISSES, ended)
@@ -421,7 +424,7 @@ class BatchWriter:
         found = by_key(self._tables, own, "site, old_id, since", "aliases", "old_id")
         for site, old_id, since in found:
             read = own[site, old_id]
-            if read is not None and _decode("time", since) <= read:
+            if read is not None and decode("time", since) <= read:
                 concerned.add((site, old_id))
         self._tables.delete(ALIASES, sorted(concerned))
         # Of several pages that one id led to, the last one counts.
@@ -472,7 +475,7 @@ class BatchWriter:
             untrue = f"DELETE FROM {table.name} WHERE {of_list} AND pass_at > {{mark}}"
             self._tables.change(untrue, *key, self._latest)
         query = f"SELECT pass_at FROM lists WHERE {of_list}"
-        if any(_decode("time", known) > page.pass_at for (known,) in self._select(query, *key)):
+        if any(decode("time", known) > page.pass_at for (known,) in self._select(query, *key)):
             return
         pass_at = text_of(page.pass_at)
         self._tables.upsert(
@@ -552,6 +555,7 @@ class BatchWriter:
                     title_id=title_id,
                     movie=movie,
                     updated_at=now,
+                    added_at=now,
                     match_keys=keys,
                     is_new=change.place.title_id is None,
                 )
@@ -578,6 +582,7 @@ class BatchWriter:
         self._tables.insert(RECORDS, [_record_row(stored) for stored in new])
         self._tables.upsert(RECORDS, [_record_row(stored) for stored in old])
         self._write_history(changes)
+        self._write_ended_offers(changes)
         self._write_people(changes)
         for table in CHILDREN:
             rows: list[Row] = []
@@ -598,9 +603,9 @@ class BatchWriter:
         query = "SELECT record_id, kind, since FROM score_history WHERE since > {mark}"
         future = self._tables.select(f"{query} AND record_id {{ids}}", by_id, self._latest)
         untrue = [
-            (record_id, kind, text_of(_decode("time", since)))
+            (record_id, kind, text_of(decode("time", since)))
             for record_id, kind, since in future
-            if _decode("time", since) > by_id[record_id].movie.scraped_at
+            if decode("time", since) > by_id[record_id].movie.scraped_at
         ]
         self._tables.delete(SCORE_HISTORY, untrue)
         ended = {(record_id, kind) for record_id, kind, _ in untrue}
@@ -616,6 +621,27 @@ class BatchWriter:
                     rows.append((record_id, kind, since, value, count, average))
         # The same page again with other values: a newer version extracted it.
         self._tables.upsert(SCORE_HISTORY, rows)
+
+    def _write_ended_offers(self, changes: Sequence[_Change]) -> None:
+        """Keep the offers that a newer page does not show any more."""
+        rows = []
+        for change in changes:
+            if change.before is None or OFFERS not in change.rows:
+                continue
+            if change.movie.scraped_at == change.before.movie.scraped_at:
+                continue  # the same page again: a newer version has extracted it
+            shown = {_offer_key(offer) for offer in change.movie.offers}
+            gone = [o for o in change.before.movie.offers if _offer_key(o) not in shown]
+            for position, offer in enumerate(gone, 1):
+                values = {
+                    "record_id": change.after.record_id,
+                    "ended_at": change.movie.scraped_at,
+                    "position": position,
+                    "since": change.before.offered_since[_offer_key(offer)],
+                }
+                own = {name: getattr(offer, name) for name in _OFFERED}
+                rows.append(encoded(ENDED_OFFERS, own | values))
+        self._tables.upsert(ENDED_OFFERS, rows)
 
     def _write_people(self, changes: Sequence[_Change]) -> None:
         """Store people with their newest names."""

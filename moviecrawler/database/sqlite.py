@@ -124,16 +124,32 @@ def open_sqlite(folder: Path) -> sqlite3.Connection:
 
 
 def read_sqlite(folder: Path) -> sqlite3.Connection:
-    """Open a folder's database to read it.
+    """Open a folder's database to read it, which needs no right to write there.
 
     Raises FileNotFoundError when there is none, sqlite3.Error when it is no such file.
     """
     path = (folder / FILE).resolve()
     if not path.exists():
         raise FileNotFoundError(None, "there is no such file", str(folder / FILE))
-    return sqlite3.connect(
-        f"{path.as_uri()}?mode=ro", uri=True, timeout=_LOCK_TIMEOUT_SECONDS, isolation_level=None
-    )
+    try:
+        return _connect_to_read(f"{path.as_uri()}?mode=ro")
+    except sqlite3.OperationalError as error:
+        # Who may not write the folder can't make the index of the log that a writer has left. While
+        # nobody writes there is none, and the file itself is whole.
+        log = path.with_name(f"{path.name}-wal")
+        if error.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN or log.exists():
+            raise
+    return _connect_to_read(f"{path.as_uri()}?mode=ro&immutable=1")
+
+
+def _connect_to_read(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, timeout=_LOCK_TIMEOUT_SECONDS, isolation_level=None)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_schema").close()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 @contextmanager

@@ -300,6 +300,7 @@ RECORDS: Final = Table(
             "in SQLite, which matches all records at once",
         ),
         **{name: _OWN.get(name) or _column_of(name) for name in FIELDS},
+        "added_at": Column("time", "When it was stored first.", "before this was noted"),
     },
     key=("record_id",),
     constraints={
@@ -417,6 +418,27 @@ OFFERS: Final = Table(
     indexes={
         "provider": "(provider, record_id)",
     },
+)
+ENDED_OFFERS: Final = Table(
+    name="ended_offers",
+    meaning="Offers that a later page did not show any more.",
+    is_checked=False,
+    columns={
+        **_RECORD,
+        "ended_at": Column("time NOT NULL", "When the first page was read without it."),
+        "position": Column("integer NOT NULL", "Its place among those that ended then."),
+        "provider": Column("text NOT NULL"),
+        "kind": Column("text NOT NULL"),
+        "country": Column("text"),
+        "quality": Column("text"),
+        "price": Column("number", unit="units of currency"),
+        "currency": Column("text"),
+        "url": Column("text"),
+        "source": Column("text"),
+        "since": Column("time NOT NULL", "When the first page was read that showed it."),
+    },
+    key=("record_id", "ended_at", "position"),
+    indexes={"ended_at": "(ended_at)"},
 )
 RELATED: Final = Table(
     name="related",
@@ -598,6 +620,7 @@ TABLES: Final = (
     PEOPLE,
     CREDITS,
     OFFERS,
+    ENDED_OFFERS,
     RELATED,
     AWARDS,
     AMOUNTS,

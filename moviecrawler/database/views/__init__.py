@@ -272,6 +272,7 @@ _HIDDEN: Final = {
     "placed_by_hand",
     "match_keys",
     "updated_at",
+    "added_at",
     "fetch",
     "person_key",
     "named_at",

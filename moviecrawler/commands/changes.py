@@ -1,0 +1,124 @@
+"""`scrapy changes`: print what has changed since a day, or since the last crawl."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import ArgumentTypeError
+from dataclasses import astuple
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+
+from moviecrawler.basics.clock import utc_text
+from moviecrawler.basics.errors import ConfigurationError, FrontierError
+from moviecrawler.basics.texts import printable
+from moviecrawler.commands.base import (
+    NONE,
+    SITE,
+    BaseCommand,
+    option,
+    print_csv,
+    print_json,
+    table_lines,
+)
+from moviecrawler.sites import SCORES, SITES
+
+if TYPE_CHECKING:
+    import argparse
+
+    from moviecrawler.database.changes import Change
+    from moviecrawler.items import Site
+
+
+def _time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(
+            f"{text!r} is no day such as 2026-11-28, and no time such as 2026-11-28T06:00"
+        ) from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+class Command(BaseCommand, ScrapyCommand):
+    """Print what has changed: scores up and down, new titles, new and ended offers.
+
+    Without --since, since the last crawl of each site began.
+    """
+
+    options = (
+        option(
+            "--since",
+            type=_time,
+            metavar="DAY",
+            help="a day such as 2026-11-28, or a time such as 2026-11-28T06:00 (UTC)",
+        ),
+        SITE,
+        option("--format", choices=["table", "csv", "json"], default="table"),
+    )
+
+    def execute(self, opts: argparse.Namespace) -> None:
+        from moviecrawler.database.changes import COLUMNS, read_changes
+        from moviecrawler.database.reading import reading
+
+        since = self._since(opts)
+        with reading(self.settings) as tables:
+            changes = read_changes(tables, since)
+        if opts.format == "json":
+            print_json(changes, indent=2)
+        elif opts.format == "csv":
+            print_csv(COLUMNS, map(astuple, changes))
+        elif changes:
+            print("\n".join(_table(changes)))
+        else:
+            times = {utc_text(time.timestamp()) for time in since.values()}
+            print(f"nothing has changed since {min(times)}")
+
+    def _since(self, opts: argparse.Namespace) -> dict[Site, datetime]:
+        """Return since when each site's changes are wanted."""
+        sites = [opts.site] if opts.site else list(SITES)
+        if opts.since is not None:
+            return dict.fromkeys(sites, opts.since)
+        try:
+            began = asyncio.run(self._last_crawls())
+        except FrontierError as error:
+            raise ConfigurationError(
+                f"when the last crawl began can't be read ({error}); say since when, with --since"
+            ) from error
+        known = {site: began[site] for site in sites if site in began}
+        if not known:
+            raise ConfigurationError(
+                "no crawl of the last days is known; say since when, with --since 2026-11-28"
+            )
+        return known
+
+    async def _last_crawls(self) -> dict[Site, datetime]:
+        from moviecrawler.frontier.runs import frontier
+
+        async with frontier(self.settings) as backend:
+            report = await backend.read({})
+        return {
+            run.site: datetime.fromtimestamp(run.started_at, UTC)
+            for run in sorted(report.runs, key=lambda run: run.started_at)
+        }
+
+
+def _table(changes: list[Change]) -> list[str]:
+    header = ["Title", "Year", "What", "Before", "Now"]
+    return table_lines([header, *map(_cells, changes)])
+
+
+def _cells(change: Change) -> list[str]:
+    title = printable(change.title)
+    year = NONE if change.year is None else str(change.year)
+    if change.score is not None:
+        score = SCORES[change.score]
+        values = [
+            NONE if value is None else f"{value:{score.form}}{score.unit}"
+            for value in (change.before, change.now)
+        ]
+        return [title, year, f"{score.name} {change.change}", *values]
+    facts = [change.provider, change.offer, change.country, change.quality]
+    named = ", ".join(fact for fact in facts if fact)
+    return [title, year, printable(f"{change.change}{': ' if named else ''}{named}"), "", ""]

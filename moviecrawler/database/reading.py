@@ -1,0 +1,49 @@
+"""Opens the database that holds what is stored, to read it."""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.database.schema import is_up_to_date
+from moviecrawler.database.sqlite import FILE, SqliteTables, open_sqlite, read_sqlite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.database.schema import SchemaTables
+
+
+@contextmanager
+def reading(settings: BaseSettings) -> Iterator[SchemaTables]:
+    """Give the tables that DATABASE_URL names, or those of the embedded database.
+
+    An embedded database of an older version is brought up to date. Raises FileNotFoundError when
+    there is none, and ConfigurationError.
+    """
+    if url := settings.get("DATABASE_URL"):
+        # Postgres' client takes long to import.
+        from moviecrawler.database.connection import Database, Session  # noqa: PLC0415
+        from moviecrawler.database.postgres import PostgresTables  # noqa: PLC0415
+
+        session = Session(settings="SET default_transaction_read_only = on;\n")
+        with closing(Database(url, session)) as database, database.transaction() as cursor:
+            yield PostgresTables(cursor)
+        return
+    if not settings.getbool("SQLITE_ENABLED", True):
+        raise ConfigurationError(
+            "SQLITE_ENABLED is 0, so there is no embedded database; set DATABASE_URL"
+        )
+    folder = Path(settings.get("DATA_DIR", "data"))
+    with closing(read_sqlite(folder)) as connection:
+        tables = SqliteTables(connection, str(folder / FILE))
+        if is_up_to_date(tables):
+            yield tables
+            return
+    open_sqlite(folder).close()
+    with closing(read_sqlite(folder)) as connection:
+        yield SqliteTables(connection, str(folder / FILE))
