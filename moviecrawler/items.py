@@ -141,7 +141,7 @@ OfferKind = Literal["free", "ads", "subscription", "rent", "buy", "cinema"]
 class Offer:
     """One way to watch a title.
 
-    A movie has at most one for each provider, kind, country and quality.
+    A movie has at most one for each provider, kind, country, quality and scope.
     """
 
     provider: Key
@@ -163,9 +163,15 @@ class Offer:
     source: Key | None = None
     """Who the data is from and must be credited, such as `JustWatch`; None for the site's own
     data."""
+    scope: Literal["season"] | None = None
+    """`season`: single seasons of a series are offered, each at this price; None: the title."""
     seen_at: Time | None = None
     """When a page last showed it, UTC, if that is before the movie's `scraped_at`; None: the page
     of `scraped_at` shows it."""
+
+    def key(self) -> tuple[str | None, ...]:
+        """Return what differs between the offers of a movie."""
+        return self.provider, self.kind, self.country, self.quality, self.scope
 
 
 @dataclass(slots=True, kw_only=True)

@@ -92,7 +92,8 @@ WHERE r.updated_at >= {{mark}} AND r.added_at >= {{mark}} AND r.site = {{mark}}
 """
 _SAME_OFFER: Final = """e.record_id = o.record_id AND e.provider = o.provider AND e.kind = o.kind
     AND coalesce(e.country, '') = coalesce(o.country, '')
-    AND coalesce(e.quality, '') = coalesce(o.quality, '')"""
+    AND coalesce(e.quality, '') = coalesce(o.quality, '')
+    AND coalesce(e.scope, '') = coalesce(o.scope, '')"""
 _OFFERS: Final = f"""
 SELECT {_OF_RECORD}, o.since AS at, 'new offer' AS change, o.provider, o.kind AS offer, o.country,
     o.quality, o.price, o.currency, o.url

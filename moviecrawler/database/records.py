@@ -294,7 +294,7 @@ def _read_children(
         part = item(**{attribute: row[column] for column, attribute in names.items()})
         getattr(stored.movie, table.of_record).append(part)
         if isinstance(part, Offer):
-            stored.offered_since[_offer_key(part)] = row["since"]
+            stored.offered_since[part.key()] = row["since"]
 
 
 def _child_rows(table: Table, stored: Stored) -> list[Row]:
@@ -304,7 +304,7 @@ def _child_rows(table: Table, stored: Stored) -> list[Row]:
     for position, part in enumerate(getattr(stored.movie, table.of_record), 1):
         cells = list(form.read(part))
         if table is OFFERS:
-            cells[form.since] = stored.offered_since[_offer_key(part)]
+            cells[form.since] = stored.offered_since[part.key()]
         for index, kind in form.encoded:
             cells[index] = _encode(kind, cells[index])
         own = (stored.record_id, position) if form.has_position else (stored.record_id,)
@@ -342,10 +342,6 @@ class _RowForm:
 
 _OFFERED: Final = tuple(name for name in ENDED_OFFERS.columns if name in Offer.__slots__)
 _ROW_FORMS: Final = {table: _RowForm.of(table) for table in CHILDREN}
-
-
-def _offer_key(offer: Offer) -> Row:
-    return offer.provider, offer.kind, offer.country, offer.quality
 
 
 def _record_row(stored: Stored) -> Row:
@@ -630,14 +626,14 @@ class BatchWriter:
                 continue
             if change.movie.scraped_at == change.before.movie.scraped_at:
                 continue  # the same page again: a newer version has extracted it
-            shown = {_offer_key(offer) for offer in change.movie.offers}
-            gone = [o for o in change.before.movie.offers if _offer_key(o) not in shown]
+            shown = {offer.key() for offer in change.movie.offers}
+            gone = [o for o in change.before.movie.offers if o.key() not in shown]
             for position, offer in enumerate(gone, 1):
                 values = {
                     "record_id": change.after.record_id,
                     "ended_at": change.movie.scraped_at,
                     "position": position,
-                    "since": change.before.offered_since[_offer_key(offer)],
+                    "since": change.before.offered_since[offer.key()],
                 }
                 own = {name: getattr(offer, name) for name in _OFFERED}
                 rows.append(encoded(ENDED_OFFERS, own | values))
@@ -757,5 +753,5 @@ def _offered_since(movie: Movie, before: Stored | None) -> dict[Row, datetime]:
     for offer in movie.offers:
         seen = offer.seen_at or movie.scraped_at
         assert seen is not None  # noqa: S101 - the stores check it
-        since[_offer_key(offer)] = min(seen, known.get(_offer_key(offer), seen))
+        since[offer.key()] = min(seen, known.get(offer.key(), seen))
     return since

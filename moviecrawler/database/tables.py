@@ -413,6 +413,7 @@ OFFERS: Final = Table(
         "source": Column("text"),
         "since": Column("time NOT NULL", "When the first page was read that showed it."),
         "seen_at": Column("time", null="where the record's newest page shows it"),
+        "scope": Column("text"),
     },
     key=("record_id", "position"),
     indexes={
@@ -436,6 +437,7 @@ ENDED_OFFERS: Final = Table(
         "url": Column("text"),
         "source": Column("text"),
         "since": Column("time NOT NULL", "When the first page was read that showed it."),
+        "scope": Column("text"),
     },
     key=("record_id", "ended_at", "position"),
     indexes={"ended_at": "(ended_at)"},

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from moviecrawler.extract.findings import first_of_each
+from moviecrawler.items import Offer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from moviecrawler.items import Offer
 
 _REDIRECT: Final = re.compile(
     r"https?://(?:click\.justwatch\.com(?=[/?#]|$)[^?#]*|[^/?#]+/c/\d+/\d+/\d+)"
@@ -66,7 +65,5 @@ def plain_address(url: str | None) -> str | None:
 
 
 def one_of_each_offer(offers: Iterable[Offer]) -> list[Offer]:
-    """Return offers in order, the first of each provider, kind, country and quality."""
-    return first_of_each(
-        offers, lambda offer: (offer.provider, offer.kind, offer.country, offer.quality)
-    )
+    """Return offers in order, the first of each key."""
+    return first_of_each(offers, Offer.key)

@@ -295,9 +295,7 @@ def _rules_of_parts(movie: Movie) -> Iterator[_Rule]:
         "credits": [(credit.role, credit.position) for credit in movie.credits],
         "scores": [score.kind for score in movie.scores],
         "amounts": [amount.kind for amount in movie.amounts],
-        "offers": [
-            (offer.provider, offer.kind, offer.country, offer.quality) for offer in movie.offers
-        ],
+        "offers": [offer.key() for offer in movie.offers],
         "awards": [award.event for award in movie.awards],
         "related": [(title.relation, title.site_id) for title in movie.related],
     }

@@ -87,6 +87,7 @@ def listed_season(
     *,
     year: int | None = None,
     release_date: str | None = None,
+    episode_count: int | None = None,
 ) -> Movie | None:
     """Return a season as its series' page lists it.
 
@@ -100,6 +101,7 @@ def listed_season(
     season = new_title(series.site, site_id, title or series.title, series_title=series.title)
     season.year = year
     season.release_date = release_date
+    season.episode_count = episode_count
     season.scores = list(scores)
     season.source = "list"
     season.unknown_fields = unknown_fields_of(season)

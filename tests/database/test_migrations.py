@@ -179,7 +179,7 @@ def test_an_old_database_of_postgres_becomes_one_of_this_version(
 
 def _open_slowly(folder: Path) -> None:
     endless = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n FROM n) SELECT count(*) FROM n;"
-    scripts = {version: schema._migration(version, "sqlite") for version in (2, 3, 4)}
+    scripts = {version: schema._migration(version, "sqlite") for version in (2, 3, 4, 5)}
     scripts[4] += endless
     schema._migration = lambda version, _: scripts[version]  # type: ignore[assignment]
     open_sqlite(folder)

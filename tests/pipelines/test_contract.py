@@ -46,6 +46,7 @@ STREAM = Offer(
     country="US",
     url="https://netflix.example/1",
     source="JustWatch",
+    scope="season",
 )
 
 

@@ -109,6 +109,7 @@ def test_the_files_have_all_that_is_stored(tmp_path: Path) -> None:
         "since": TIME,
         "seen_at": TIME,
         "scraped_at": TIME,
+        "scope": "",
     }
     assert {row["title"] for row in rows(tmp_path / "related.csv")} == {
         "The Lamp",

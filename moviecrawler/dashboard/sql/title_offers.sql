@@ -3,7 +3,8 @@
 SELECT (array_agg(o.provider ORDER BY r.scraped_at DESC, o.provider COLLATE "C"))[1] AS provider,
     min(o.url) AS url,
     array_agg(DISTINCT
-        concat_ws(' ', o.kind, o.country, o.quality, trim_scale(o.price), o.currency)) AS offers,
+        concat_ws(' ', o.kind, 'per ' || o.scope, o.country, o.quality, trim_scale(o.price),
+            o.currency)) AS offers,
     min(o.since) AS since, max(coalesce(o.seen_at, r.scraped_at)) AS seen_at,
     array_agg(DISTINCT r.site) AS sites,
     array_remove(array_agg(DISTINCT o.source), NULL) AS sources

@@ -116,7 +116,10 @@ PROFILE = SiteProfile(
         "related.similar",
         "external_ids",
     },
-    published_of_kind={"series": frozenset({"season_count"})},
+    published_of_kind={
+        "series": frozenset({"season_count"}),
+        "season": frozenset({"episode_count"}),
+    },
     shown_only_with_value=frozenset({"countries", "languages", "poster_width", "poster_height"}),
     scores={
         "metascore": ScoreProfile(

@@ -97,11 +97,12 @@ def series(draft: SeriesDraft) -> SeriesPages:
     for number, episodes in draft.seasons.items():
         slug = f"season-{number}" if number else "specials"
         facts = season_facts(movie, f"{draft.site_id}/{slug}", number, episodes)
+        facts["release_date"] = str(episodes[0].release_date)
+        facts["episode_count"] = len(episodes)
         season = replace(
             movie,
             **facts,
             imdb_id=None,
-            release_date=None,
             season_count=None,
             external_ids={},
             credits=[credit for credit in movie.credits if credit.role != "creator"],
@@ -391,6 +392,7 @@ def _offer(offer: Offer) -> dict[str, Any]:
         "qualityType": offer.quality,
         "optionPrice": offer.price,
         "optionCurrencyCode": "USD",
+        "offerType": (offer.scope or "default").upper(),
     }
     return {
         "providerName": offer.provider,
@@ -428,6 +430,8 @@ def _season(season: Movie) -> dict[str, Any]:
     return {
         "title": season.series_title,
         "releaseYear": season.year,
+        "premiereDate": season.release_date,
+        "totalEpisodes": season.episode_count,
         "criticScoreSummary": _critics(season),
         "url": f"/{season.site_id}/",
     }

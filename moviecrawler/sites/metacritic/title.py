@@ -52,6 +52,12 @@ _OF_WHOLE_TITLES: Final = (
     ("release_date", values.read_day, "releaseDate"),
 )
 """What the product says of the title that it is, and not of a season."""
+_OF_SEASONS: Final = (
+    ("year", values.read_premiere, "releaseYear"),
+    ("release_date", values.read_day, "premiereDate"),
+    ("episode_count", dig.positive, "totalEpisodes"),
+)
+"""What a row of the list of seasons says of one."""
 _OF_PICTURES: Final = (
     ("poster_width", dig.positive, "width"),
     ("poster_height", dig.positive, "height"),
@@ -104,7 +110,7 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
         found.look("year", lambda: read_year(product))
         found.look("external_ids", lambda: values.read_ids(product, watch))
     else:
-        found.look("year", *dig.readers(values.read_premiere, [row], "releaseYear"))
+        dig.look(found, _OF_SEASONS, [row])
     image = attempt(lambda: _image(product))
     found.look("poster_url", lambda: _poster(product, image))
     dig.look(found, _OF_PICTURES, [image])
@@ -268,5 +274,14 @@ def _season(series: Movie, row: Any) -> Movie | None:
         summary = attempt(partial(dig.at, row, name))
         if _is_own(site_id, summary):
             _look_for_score(found, kind, [summary])
-    year = attempt(lambda: values.read_premiere(row["releaseYear"]))
-    return listed_season(series, site_id, found.movie.title, found.movie.scores, year=year)
+    dig.look(found, _OF_SEASONS, [row])
+    season = found.movie
+    return listed_season(
+        series,
+        site_id,
+        season.title,
+        season.scores,
+        year=season.year,
+        release_date=season.release_date,
+        episode_count=season.episode_count,
+    )

@@ -251,6 +251,7 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
     for option in dig.items(listed, "options") or [{}]:
         price = dig.number(option, "optionPrice") or 0
         currency = dig.text(option, "optionCurrencyCode")
+        offer_type = dig.text(option, "offerType") or dig.text(listed, "offerType")
         is_priced = kind in {"rent", "buy"} and price > 0 and currency is not None
         yield Offer(
             provider=provider,
@@ -261,6 +262,7 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
             quality=dig.text(option, "qualityType"),
             url=url,
             source="JustWatch",
+            scope="season" if offer_type == "SEASON" else None,
         )
 
 

@@ -1,0 +1,4 @@
+-- Version 7: an offer of single seasons of a series is marked as such.
+
+ALTER TABLE offers ADD scope TEXT;
+ALTER TABLE ended_offers ADD scope TEXT;
