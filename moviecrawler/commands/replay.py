@@ -90,19 +90,25 @@ class Command(BaseCommand, ScrapyCommand):
         )
         self.crawler_process.start()
         failed = self.crawler_process.bootstrap_failed
-        self.exitcode = INCOMPLETE if failed else conclude(crawler)
+        self.exitcode = INCOMPLETE if failed else conclude(crawler) or self.exitcode
 
     def _open(self, opts: argparse.Namespace) -> tuple[Bucket | Folder, dict[str, None]]:
         """Return the archive, and the keys of its files with the pages that are asked for."""
         from moviecrawler.pipelines.archive import archived_files, open_archive
 
-        sites = [opts.site] if opts.site else list(SITES)
         days = (opts.begin or date.min, opts.end or date.max)
         try:
             archive = open_archive(opts.source, self.settings.get("S3_ENDPOINT_URL") or None)
-            keys = [key for site in sites for key in archived_files(archive, site, *days)]
+            found = archived_files(archive, opts.site, *days)
         except TransientStoreError as error:
             raise ConfigurationError(str(error)) from error
+        unknown = sorted(set(found.values()).difference(SITES))
+        keys = [key for key, site in found.items() if site in SITES]
+        if unknown:
+            self.fail(
+                f"{opts.source} has pages of {', '.join(unknown)}, which are left out; install "
+                "what brings that site"
+            )
         if not keys:
             raise ConfigurationError(f"{opts.source} holds no pages of that site and time")
         return archive, dict.fromkeys(keys)

@@ -99,18 +99,20 @@ def open_archive(source: str, endpoint_url: str | None = None) -> Bucket | Folde
     return Folder(Path(source))
 
 
-def archived_files(archive: Bucket | Folder, site: str, begin: date, end: date) -> list[str]:
-    """Return the keys of the WARC files with pages of a site, oldest first.
+def archived_files(
+    archive: Bucket | Folder, site: str | None, begin: date, end: date
+) -> dict[str, str]:
+    """Return the keys of the WARC files with pages of a site, or of all sites, oldest first.
 
-    The pages are from `begin` to `end`, both included.
+    Each has the name of its site. The pages are from `begin` to `end`, both included.
     """
-    found = []
-    for key in archive.keys(f"raw/site={site}/"):
+    found = {}
+    for key in archive.keys(f"raw/site={site}/" if site else "raw/"):
         match = _FILE.match(key)
         with suppress(ValueError):  # a date that does not exist: not a folder of ours
-            if match and begin <= date.fromisoformat(match[1]) <= end:
-                found.append(key)
+            if match and begin <= date.fromisoformat(match["date"]) <= end:
+                found[key] = match["site"]
     return found
 
 
-_FILE = re.compile(r"raw/site=\w+/date=(\d{4}-\d\d-\d\d)/[^/]+\.warc$")
+_FILE = re.compile(r"raw/site=(?P<site>\w+)/date=(?P<date>\d{4}-\d\d-\d\d)/[^/]+\.warc$")

@@ -29,7 +29,7 @@ from tests.services.mongo import mongo_movies
 from tests.services.nodes import cluster, project_egg
 from tests.services.postgres import postgres_movies
 from tests.services.replica import ForkedReplica, page_of
-from tests.services.s3 import CREDENTIALS, S3Server, s3_client, s3_movies
+from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_client, s3_movies
 
 SITE = "filmograph"
 DATA = Path(os.environ["OUTSIDE_DATA"])
@@ -76,6 +76,10 @@ def world(mongo_server: str, own_s3: S3Server) -> Iterator[World]:
             command = ["crawl", SITE, "-a", f"list={name}"]
             finished = scrapy(*command, data=DATA, replica=replica, **every)
             assert finished.code == 0, finished.log
+        for key, content in objects(own_s3.url, s3["S3_BUCKET"], "raw/").items():
+            path = DATA / "archive" / key
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
         yield World(replica, mongo_url, s3, finished)
 
 
@@ -114,7 +118,8 @@ def test_every_store_holds_it_and_a_replay_gives_it_again(world: World, tmp_path
     assert len([movie for movie in world.films.movies if movie.site == SITE]) == len(WHOLE) + len(
         SEASONS
     ), "movies.csv"
-    again = scrapy("replay", f"s3://{world.s3['S3_BUCKET']}", data=tmp_path, **world.s3)
+    bucket = f"s3://{world.s3['S3_BUCKET']}"
+    again = scrapy("replay", bucket, data=tmp_path, replica=world.replica, **world.s3)
     assert again.code == 0, again.log
     assert_as_the_items(sqlite_movies(tmp_path))
 

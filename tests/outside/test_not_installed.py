@@ -89,15 +89,17 @@ def replica_with_the_site(environment: dict[str, str]) -> Iterator[dict[str, str
     """Run a replica in a process that knows the site, and yield each site's address."""
     options = json.dumps({"titles": 30, "series": 6, "light": True})
     command = [sys.executable, "-m", "moviecrawler.replica.app", options]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, env=environment, text=True, **pipes) as process:
+    with subprocess.Popen(
+        command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         yield dict(process.stdout.readline().split() for _ in range(4))
         process.terminate()
 
 
 def test_its_rows_stay_readable_without_it(left: Left, replica: ReplicaProcess) -> None:
-    stored = [movie.site_id for movie in sqlite_movies(left.data) if movie.site == "filmograph"]
+    movies = sqlite_movies(left.data)
+    stored = [str(movie.site_id) for movie in movies if movie.site == "filmograph"]
     assert len(stored) > 30
     [(rows,)] = execute(left.database_url, ROWS)
     assert rows == len(stored)
@@ -118,6 +120,9 @@ def test_its_rows_stay_readable_without_it(left: Left, replica: ReplicaProcess) 
     assert more.code == 0, more.log
     for command in (["catalogue", "status"], ["progress"], ["deadletters"]):
         assert left.run(*command).code == 0, command
+    replayed = left.run("replay", "archive")
+    assert replayed.code == 2
+    assert "archive has pages of filmograph, which are left out; install" in replayed.log
 
 
 def test_an_egg_brings_it_to_a_cluster_that_lacks_it(

@@ -147,7 +147,7 @@ def _row(movie: Movie) -> dict[str, Any]:
 
 def _score(movie: Movie, kind: ScoreKind) -> dict[str, Any] | None:
     score = movie.score(kind)
-    return score and {"value": score.value, "count": score.count}
+    return {"value": score.value, "count": score.count} if score else None
 
 
 def _people(movie: Movie, role: Role) -> list[dict[str, Any]]:
