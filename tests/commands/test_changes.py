@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ LONG_AGO = TODAY - timedelta(days=9)
 HEADER = ["Title", "Year", "What", "Before", "Now"]
 
 
-def rated(number: int, value: float | None, day: datetime, **fields: object) -> Movie:
+def rated(number: int, value: float | None, day: datetime, **fields: Any) -> Movie:
     scores = [] if value is None else [Score(kind="imdb", value=value, count=9_000)]
     return replace(
         make_movie(number, title=f"Film {number}", year=2001, scores=scores),
