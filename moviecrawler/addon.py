@@ -30,7 +30,7 @@ from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.spiders.components import leave_out_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import Self
 
     from scrapy import Spider
@@ -44,6 +44,8 @@ to one of ours."""
 
 _LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 _LEVEL_SETTINGS = ("LOG_LEVEL", "DEFAULT_DROPITEM_LOG_LEVEL", "RETRY_GIVE_UP_LOG_LEVEL")
+_OURS = {name for options in SETTINGS for name in options.defaults()}
+_SCRAPYS = {name for name in vars(default_settings) if name.isupper()}
 _EARLY_CLASSES = ("SPIDER_LOADER_CLASS", "TWISTED_REACTOR")
 _REACTOR = default_settings.TWISTED_REACTOR
 
@@ -90,6 +92,7 @@ class MovieCrawlerAddon:
         from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415
 
         check_names(settings)
+        warn_of_names(settings)
         if issubclass(self._spidercls, MovieSpider) and not self._is_crawl:
             logger.info("No store is opened, as this is no crawl")
             leave_out_stores(settings)
@@ -131,33 +134,36 @@ def check_names(settings: BaseSettings) -> None:
     """Raise ConfigurationError for a name that nothing reads, and that is nearly one of ours.
 
     A variable of the environment may be another program's: it passes when the setting that seems to
-    be meant has a variable, too. In another project than this one, the settings of its modules may
-    be its own, and only cost a warning; so does what is nearly a name of Scrapy's.
+    be meant has a variable, too. In another project than this one, its own settings pass.
     """
-    ours = {name for options in SETTINGS for name in options.defaults()}
-    scrapys = vars(default_settings).keys()
-    is_our_project = all(_has_priority(settings, name, "project") for name in ours)
-    for name in sorted(settings.keys() - ours - scrapys):
-        meant = _nearest(name, ours)
-        sentence = f"Nothing reads the setting {name}: did you mean {meant}?"
-        if meant and (is_our_project or _has_priority(settings, name, "cmdline")):
-            raise ConfigurationError(sentence)
-        if meant := meant or _nearest(name, scrapys):
-            logger.warning("Nothing reads the setting %s: did you mean %s?", name, meant)
-    for name in sorted(os.environ.keys() - ours - scrapys):
-        meant = _nearest(name, ours)
-        if meant and meant not in os.environ:
+    is_our_project = all(_has_priority(settings, name, "project") for name in _OURS)
+    for name, meant in _misspelt(settings.keys(), _OURS):
+        if is_our_project or _has_priority(settings, name, "cmdline"):
+            raise ConfigurationError(f"Nothing reads the setting {name}: did you mean {meant}?")
+    for name, meant in _misspelt(os.environ.keys(), _OURS):
+        if meant not in os.environ:
             raise ConfigurationError(
                 f"Nothing reads the variable {name}: did you mean {meant}? Rename or unset it; if "
                 f"another program needs it, set {meant}, which may be empty"
             )
 
 
-def _nearest(name: str, known: set[str] | Any) -> str:
-    """Return the name that is meant by a misspelt one, or ""."""
-    letters = {other.replace("_", ""): other for other in known}
-    found = letters.get(name.replace("_", "").upper())
-    return found or next(iter(get_close_matches(name, known, 1, _SIMILARITY)), "")
+def warn_of_names(settings: BaseSettings) -> None:
+    """Log a warning of each name that may be another part's, and is nearly one of ours or Scrapy's.
+
+    The names that `check_names` refuses are not among them.
+    """
+    for name, meant in _misspelt(settings.keys(), _OURS | _SCRAPYS):
+        logger.warning("Nothing reads the setting %s: did you mean %s?", name, meant)
+
+
+def _misspelt(names: Iterable[str], known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield each name that is unknown and nearly a known one, with that."""
+    letters = {name.replace("_", ""): name for name in known}
+    for name in sorted(set(names) - _OURS - _SCRAPYS):
+        close = get_close_matches(name, known, 1, _SIMILARITY)
+        if meant := letters.get(name.replace("_", "").upper()) or "".join(close):
+            yield name, meant
 
 
 def _has_priority(settings: BaseSettings, name: str, least: str) -> bool:
@@ -176,10 +182,9 @@ def check_scrapys_own(settings: BaseSettings) -> None:
         level = str(settings[name]).upper()
         if level in _LEVELS and level != settings[name]:
             settings.set(name, level, priority=settings.getpriority(name) or 0)
-    for name, default in vars(default_settings).items():
-        if not name.isupper() or not settings.getpriority(name):
-            continue
-        if form := _wrong_form(settings, name, default):
+    for name in sorted(_SCRAPYS):
+        default = getattr(default_settings, name)
+        if settings.getpriority(name) and (form := _wrong_form(settings, name, default)):
             value = shown_value(name, settings[name])
             raise ConfigurationError(f"{name} is {value}; set it to {form}")
 

@@ -21,6 +21,10 @@ run's, from a spool file, and of no request of this one). Handlers run in the ev
 and must not block.
 """
 
+item_replaced = object()
+"""Sent when a pipeline has replaced an item that stores have taken, before Scrapy's `item_scraped`
+with what has replaced it. Keyword arguments: `item` and `by`."""
+
 item_passed = object()
 """Sent by `ItemCompletion` once an item has passed the pipelines, or a page was handed to the
 archive; `item_completed` comes after it.

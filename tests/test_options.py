@@ -6,7 +6,7 @@ import pytest
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
-from moviecrawler.addon import MovieCrawlerAddon, check, check_names
+from moviecrawler.addon import MovieCrawlerAddon, check, check_names, warn_of_names
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.service_urls import is_redis_url
 from moviecrawler.options import FrontierOptions, project_settings
@@ -79,11 +79,14 @@ def test_settings_of_others_are_left_alone(
     )
     settings.setdict(dict.fromkeys(theirs, "1"), priority="cmdline")
     check_names(settings)
+    warn_of_names(settings)
     assert caplog.text == ""
     settings.set("DOWNLOAD_DELY", "3")
     other_project = Settings({"MONGO_URI": "mongodb://127.0.0.1"})
     check_names(settings)
     check_names(other_project)
+    warn_of_names(settings)
+    warn_of_names(other_project)
     assert [record.getMessage() for record in caplog.records] == [
         "Nothing reads the setting DOWNLOAD_DELY: did you mean DOWNLOAD_DELAY?",
         "Nothing reads the setting MONGO_URI: did you mean MONGO_URL?",

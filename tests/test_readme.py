@@ -50,6 +50,7 @@ ELSEWHERE = {
     "curl http://127.0.0.1:8000/__replica__": "tests/crawling.py",
     "export (IMDB|METACRITIC|ROTTENTOMATOES)_URL": "tests/test_readme.py",
     "export TOR_": "tests/proxies/test_tor.py",
+    "python (crawl|in_turn)\\.py": "tests/test_examples.py",
     "python -m tests.benchmarks": "A benchmark takes minutes, on an idle machine.",
     "python -m tests.settings_table|python -m tests.rooms": "tests/test_architecture.py",
     "python -m tests.tables_document": "tests/database/test_dictionary.py",

@@ -13,6 +13,7 @@ from moviecrawler.signals import (
     item_completed,
     item_outcomes,
     item_passed,
+    item_replaced,
     news_queued,
     page_archived,
     store_opened,
@@ -63,6 +64,9 @@ class ItemCompletion:
         self._dropped: dict[int, Any] = {}
         """Items that a pipeline dropped or failed on. An earlier store may still send an outcome of
         them."""
+        self._replaced: dict[int, tuple[Any, Any]] = {}
+        """By the id() of what a pipeline has put in the place of an item: both."""
+        manager.connect(self._item_replaced, item_replaced)
         manager.connect(self._store_opened, store_opened)
         manager.connect(self._item_outcomes, item_outcomes)
         manager.connect(self._item_scraped, signals.item_scraped)
@@ -79,7 +83,11 @@ class ItemCompletion:
     def _store_opened(self, store: str) -> None:
         self._stores.add(store)
 
+    def _item_replaced(self, item: Any, by: Any) -> None:
+        self._replaced[id(by)] = by, item
+
     def _item_scraped(self, item: Any, response: Response | Failure | None) -> None:
+        _, item = self._replaced.pop(id(item), (item, item))
         self._item_passed(item, getattr(response, "request", None))
 
     def _item_passed(self, item: Any, request: Request | None) -> None:

@@ -20,7 +20,13 @@ from moviecrawler.extensions.checks import describe_missing_fields
 from moviecrawler.frontier.account import DONE, INCOMPLETE, UNFINISHED, account_of, exit_code
 from moviecrawler.frontier.contract import TITLE_OUTCOMES, Account
 from moviecrawler.items import Miss, Movie
-from moviecrawler.signals import item_passed, item_rejected, list_missed, summary_written
+from moviecrawler.signals import (
+    item_passed,
+    item_rejected,
+    list_missed,
+    store_opened,
+    summary_written,
+)
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -71,6 +77,7 @@ class Summary:
         self._started = time.monotonic()
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """Outcome of what is not stored or read → why, and how often in this process."""
+        self._stores: set[str] = set()
         self._lines: list[str] = []
         self._is_written = False
 
@@ -80,12 +87,17 @@ class Summary:
         if not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
         summary = cls(crawler)
+        crawler.signals.connect(summary.store_opened, store_opened)
         crawler.signals.connect(summary.item_passed, item_passed)
         crawler.signals.connect(summary.item_rejected, item_rejected)
         crawler.signals.connect(summary.list_missed, list_missed)
         crawler.signals.connect(summary.spider_closed, signals.spider_closed)
         crawler.signals.connect(summary.engine_stopped, signals.engine_stopped)
         return summary
+
+    def store_opened(self, store: str) -> None:
+        """Note a store, which may get nothing."""
+        self._stores.add(store)
 
     def item_passed(self, item: Any) -> None:
         """Note why a title is not stored."""
@@ -151,7 +163,7 @@ class Summary:
         note = f"; {spider.plan.note}" if spider.plan.note else ""
         return [
             f"{self._site}: {self._titles(stats)}{note}; in {seconds:,.1f} s ({reason})",
-            f"stores: {_stores(stats)}",
+            f"stores: {_stores(stats, self._stores)}",
             f"refusals: {_refusals(self._site, stats)}",
             f"missing fields: {_missing(stats)}",
             f"next: {_next(stats, is_once, is_due)}",
@@ -271,10 +283,10 @@ def _ask(settings: BaseSettings, site: Site) -> Any:
         return cursor.fetchone()
 
 
-def _stores(stats: dict[str, Any]) -> str:
-    stores = sorted({name.split("/")[1] for name in stats if name.startswith("store/")})
+def _stores(stats: dict[str, Any], opened: set[str]) -> str:
+    counted = {name.split("/")[1] for name in stats if name.startswith("store/")}
     shown = []
-    for store in stores:
+    for store in sorted(counted | opened):
         counts = {
             what: stats.get(f"store/{store}/{what}", 0)
             for what in ("durable", "rejected", "spooled", "lost")
@@ -296,7 +308,7 @@ def _stores(stats: dict[str, Any]) -> str:
         shown.append(f"{invalid:,} invalid items were offered to none")
     if unrecorded := stats.get("items/unrecorded", 0):
         shown.append(f"{unrecorded:,} rejected items could not be written to rejected.jsonl")
-    return "; ".join(shown) or "none"
+    return "; ".join(shown) or "none of this project's is in ITEM_PIPELINES"
 
 
 def _refusals(site: str, stats: dict[str, Any]) -> str:

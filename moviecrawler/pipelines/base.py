@@ -28,6 +28,7 @@ from scrapy.utils.misc import load_object
 from moviecrawler.basics.errors import ClockError, ConfigurationError, TransientStoreError
 from moviecrawler.items import ListPage, Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
+from moviecrawler.pipelines.processor import taken_items
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
 from moviecrawler.pipelines.writer import StoreWriter
@@ -163,6 +164,7 @@ class BatchingPipeline:
     async def process_item(self, item: Any) -> Any:
         """Put an item into the buffer; wait while that is full."""
         if isinstance(item, self.item_types):
+            taken_items.get([]).append(item)
             record = Record(item, b"", time.monotonic())
             try:
                 record.encoded = self.encode(item)

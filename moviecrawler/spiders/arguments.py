@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from io import StringIO
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -83,6 +84,21 @@ class Seed(msgspec.Struct, forbid_unknown_fields=True):
             )
         except (msgspec.DecodeError, ValueError, LookupError, RecursionError) as error:
             raise ConfigurationError(f"{shown(seed)} is no seed: {error}") from None
+
+
+def as_texts(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return arguments of a Python program as those of a command line; None is left out.
+
+    >>> as_texts({"ids": ["tt1", "tt2"], "limit": 3, "list": None})
+    {'ids': 'tt1,tt2', 'limit': '3'}
+    """
+    return {name: _as_text(value) for name, value in arguments.items() if value is not None}
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        return value.decode() if isinstance(value, bytes) else str(value)
+    return ",".join(map(_as_text, value))
 
 
 def parse_limit(text: str | None) -> int | None:

@@ -30,7 +30,14 @@ from moviecrawler.sites import SITES
 from moviecrawler.sites.hosts import check_hosts, hosts_of, user_agent
 from moviecrawler.sites.identity import OTHER_TITLE, identify, redirects_of
 from moviecrawler.sites.ids import id_in_url, parse_title_id, title_url
-from moviecrawler.spiders.arguments import Plan, Seed, parse_choice, parse_limit, parse_title_ids
+from moviecrawler.spiders.arguments import (
+    Plan,
+    Seed,
+    as_texts,
+    parse_choice,
+    parse_limit,
+    parse_title_ids,
+)
 from moviecrawler.spiders.components import set_up
 from moviecrawler.spiders.results import (
     covered,
@@ -196,21 +203,38 @@ class MovieSpider(scrapy.Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
-        """Create the spider from its arguments, none of which becomes an attribute unchecked."""
-        plan = cls.parse_arguments(crawler.settings, arguments)
-        spider = super().from_crawler(crawler, *args)
+        """Create the spider from its arguments, none of which becomes an attribute unchecked.
+
+        A Python program may give numbers, lists and paths. What a subclass has added to `arguments`
+        goes to its constructor as it is given.
+        """
+        texts = as_texts(arguments)
+        plan = cls.parse_arguments(crawler.settings, texts)
+        theirs = {name: arguments[name] for name in arguments.keys() & cls._added_arguments()}
+        spider = super().from_crawler(crawler, *args, **theirs)
         spider.plan = plan
         if plan.note:
             logger.warning("%s", plan.note, extra={"spider": spider})
         spider.hosts = hosts_of(cls.site, crawler.settings)
         check_hosts(cls.site, crawler.settings)
         spider.home = spider.hosts[cls.profile.home_setting]
-        spider.described_arguments = describe_crawl(cls.site, crawler.settings, arguments)
+        if cls.name != cls.site:
+            texts["spider"] = cls.name
+        spider.described_arguments = describe_crawl(cls.site, crawler.settings, texts)
         spider.allowed_domains = sorted(
             {urlsplit(url).hostname or "" for url in spider.hosts.values()}
         )
         spider.asked = set()
         return spider
+
+    @classmethod
+    def _added_arguments(cls) -> set[str]:
+        """Return the arguments that a subclass outside of this package has added."""
+        package = __name__.partition(".")[0]
+        for base in cls.__mro__:
+            if issubclass(base, MovieSpider) and base.__module__.startswith(f"{package}."):
+                return cls.arguments.keys() - base.arguments.keys()
+        return set()
 
     @cached_property
     def backend(self) -> Backend:

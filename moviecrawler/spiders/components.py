@@ -39,6 +39,7 @@ _SETTINGS: dict[str, Any] = {
     # then the others would wait as well.
     "CONCURRENT_ITEMS": 1,
     "LOG_FORMATTER": "moviecrawler.spiders.logformatter.TerseLogFormatter",
+    "ITEM_PROCESSOR": "moviecrawler.pipelines.processor.FollowingItemProcessor",
     # Seconds between two lines of Progress.
     "LOGSTATS_INTERVAL": 15.0,
     # Scrapy imports what is listed here, even what is switched off; a web server comes with this

@@ -88,7 +88,7 @@ class DatasetSpider(ListSpider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
         """Create the spider."""
         spider = super().from_crawler(crawler, *args, **arguments)
-        spider.via = arguments.get("via", "auto")
+        spider.via = arguments.get("via") or "auto"
         spider.deciding = asyncio.Lock()
         spider.uses_datasets = None
         return spider

@@ -335,7 +335,7 @@ async def test_a_scoreboard_that_is_not_made_anew_is_told(
     )
     assert run.count("remark") == remark
     assert len(board_of(tmp_path)) == 2
-    assert remark in _stores(run.stats.get_stats())
+    assert remark in _stores(run.stats.get_stats(), set())
 
 
 def test_without_csv_the_database_is_written_all_the_same(tmp_path: Path) -> None:
