@@ -14,7 +14,7 @@ from scrapy.extensions import feedexport
 from moviecrawler.database.records import BatchWriter
 from moviecrawler.database.schema import update_schema
 from moviecrawler.database.sqlite import SqliteTables, transaction
-from moviecrawler.items import Movie
+from moviecrawler.items import ListPage, Miss, Movie
 
 if TYPE_CHECKING:
     from io import BytesIO
@@ -24,19 +24,32 @@ if TYPE_CHECKING:
 _ROW = "SELECT * FROM csv_movies"
 
 
+class _TitleFilter(feedexport.ItemFilter):
+    """Accepts titles, and items of somebody's own."""
+
+    def accepts(self, item: Any) -> bool:
+        """Return whether an item is none that only our stores need."""
+        return not isinstance(item, ListPage | Miss)
+
+
 class FeedExporter(feedexport.FeedExporter):
-    """Export what FEEDS' `item_classes` name, and titles alone where they name nothing."""
+    """Export what FEEDS' `item_classes` name; where they name nothing, titles and items of others.
+
+    A CSV has the columns of its first item.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
-        """Choose the items of each feed, and the columns of CSV."""
+        """Choose the items of each feed, and the columns of a CSV whose items are named."""
         super().__init__(crawler)
         if self.exporters["csv"] is CsvItemExporter:
             self.exporters["csv"] = FlatCsvExporter
         for uri, options in self.feeds.items():
             if "item_filter" in options:  # of the user
                 continue
-            chosen = feedexport.ItemFilter({"item_classes": options.get("item_classes") or [Movie]})
-            self.filters[uri] = chosen
+            if not options.get("item_classes"):
+                self.filters[uri] = _TitleFilter(options)
+                continue
+            chosen = self.filters[uri]
             if options["format"] == "csv" and options["fields"] is None:
                 columns = chain.from_iterable(map(_columns_of, chosen.item_classes))
                 options["fields"] = list(dict.fromkeys(columns)) or None
