@@ -26,6 +26,8 @@ with suppress(OSError):
 # could go.
 gc.disable()
 
+# A distribution of its own, whose tests run where it is installed.
+collect_ignore = ["filmograph"]
 pytest_plugins = [
     "tests.groups",
     "tests.coroutines",

@@ -172,6 +172,7 @@ def test_a_distribution_brings_a_site_by_its_entry_point(tmp_path: Path, first: 
     [
         ("imdb", "stand", "stand and moviecrawler.sites.imdb are both the site 'imdb'"),
         ("stand", "metascore", "stand has a score 'metascore', as metacritic has"),
+        ("stand", "a-score", "'a-score' can't be the name of a site, a score or a column; use"),
     ],
 )
 def test_a_site_that_is_there_twice_is_refused(

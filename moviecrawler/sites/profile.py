@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
-from moviecrawler.basics.errors import ExtractionError
+from moviecrawler.basics.errors import ConfigurationError, ExtractionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +25,7 @@ NAME: Final = r"(?!\.{1,2}(?:/|$))[^/\s?#\x00-\x1f\x7f-\x9f]{1,300}"
 """A pattern of a segment of a path that names a title, such as `the_wire`. It is not one that leads
 up, and nothing that a terminal would take for a command; the longest that the sites have is half as
 long."""
+_SQL_NAME: Final = re.compile("[a-z][a-z0-9_]{0,39}")
 USUAL_FIELDS: Final = frozenset(
     {
         "year",
@@ -211,6 +212,16 @@ class SiteProfile:
     scores: Mapping[ScoreKind, ScoreProfile]
     """The kinds of scores that are its own, in the order in which they are shown. Another site may
     show them, too."""
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError for a name that can't be one in SQL."""
+        columns = [name for score in self.scores.values() for name in score.columns or ()]
+        for name in (self.id, *self.scores, *columns):
+            if not _SQL_NAME.fullmatch(name):
+                raise ConfigurationError(
+                    f"{name!r} can't be the name of a site, a score or a column; use up to 40 "
+                    "small letters, digits and underscores, a letter first"
+                )
 
     @property
     def home_setting(self) -> str:

@@ -218,11 +218,14 @@ def identity(site: Site, site_id: str) -> dict[str, Any]:
 
 
 def new_item(
-    site: Site, draft: FilmDraft | SeriesDraft, person_id: Callable[[str], str], cast_size: int
+    site: Site,
+    draft: FilmDraft | SeriesDraft,
+    person_id: Callable[[str], str | None],
+    cast_size: int,
 ) -> Movie:
     """Return the item of a title's page, with what the facts say that all sites have.
 
-    `person_id` makes an id of a name; of the cast the first `cast_size` are there.
+    `person_id` makes an id of a name, or None; of the cast the first `cast_size` are there.
     """
     facts = draft.facts
     return Movie(

@@ -8,7 +8,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -19,7 +19,6 @@ from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SITES
-from moviecrawler.sites.pages import read_page
 from tests.crawling import Finished, change, counts, crawl, reset, scrapy
 from tests.dashboard.operated import text_of
 from tests.database.test_growing import browse
@@ -28,7 +27,7 @@ from tests.pipelines.stored import board_of, in_order, sqlite_movies
 from tests.services.mongo import mongo_movies
 from tests.services.nodes import cluster, project_egg
 from tests.services.postgres import postgres_movies
-from tests.services.replica import ForkedReplica, page_of
+from tests.services.replica import ForkedReplica
 from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_client, s3_movies
 
 SITE = "filmograph"
@@ -101,15 +100,6 @@ def assert_as_the_items(movies: list[Movie]) -> None:
                 assert getattr(movie, field.name) == getattr(item, field.name), (site_id, field)
 
 
-def test_its_readers_get_the_items_from_the_replicas_pages() -> None:
-    assert list(SITES)[-1] == SITE
-    for site_id, movie in ITEMS.items():
-        page = read_page(page_of(COLLECTION, SITE, site_id), movie.url)
-        assert page.movie is not None
-        assert replace(page.movie, unknown_fields=[]) == movie
-        assert page.movie.unknown_fields == []
-
-
 def test_every_store_holds_it_and_a_replay_gives_it_again(world: World, tmp_path: Path) -> None:
     assert_as_the_items(sqlite_movies(DATA))
     assert_as_the_items(postgres_movies(DATABASE_URL))
@@ -153,6 +143,22 @@ def test_its_titles_are_those_of_the_other_sites_on_the_scoreboard(world: World)
     seasons = board_of(DATA, "season")
     assert {row.site_ids[SITE] for row in seasons} >= SEASONS.keys()
     assert any(row.site_ids[SITE] and row.site_ids["metacritic"] for row in seasons)
+
+
+def test_a_site_as_newsite_writes_it_is_crawled(replica: ReplicaProcess, tmp_path: Path) -> None:
+    finished = crawl("plainsite", data=tmp_path, replica=replica)
+    assert finished.code == 0, finished.log
+    items = COLLECTION.every("plainsite")
+    assert finished.summary.missing == "none"
+    assert {movie.site_id for movie in finished.movies} == items.keys()
+    for movie in finished.movies:
+        item = items[str(movie.site_id)]
+        assert (movie.title, movie.year, movie.runtime_minutes, movie.scores) == (
+            item.title,
+            item.year,
+            item.runtime_minutes,
+            item.scores,
+        )
 
 
 @pytest.mark.usefixtures("world")

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -54,25 +55,34 @@ class Left:
 def left(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Left:
     """Install the site offline, and run the tests that need it: its own, and `test_installed.py`.
 
-    Building leaves nothing in this checkout.
+    Beside it is one as `newsite` writes it. Building leaves nothing in this checkout.
     """
     folder = tmp_path_factory.mktemp("outside")
     source = folder / "source"
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
+    written = scrapy("newsite", "plainsite", data=folder)
+    assert written.code == 0, written.log
     offline = ["--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
     installed = str(folder / "installed")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", *offline]
-    subprocess.run([*pip, "--target", installed, str(source)], check=True, timeout=LONGEST)
+    distributions = [str(source), str(folder / "plainsite")]
+    subprocess.run([*pip, "--target", installed, *distributions], check=True, timeout=LONGEST)
     environment = {
         **{name: text for name, text in os.environ.items() if not name.startswith("PYTEST")},
         "PYTHONPATH": installed,
         "OUTSIDE_DATA": str(folder / "data"),
         "OUTSIDE_DATABASE_URL": new_database(postgres_server),
     }
-    tests = [str(Path(__file__).parent), str(source)]
+    ran = run_tests(environment, Path(__file__).parent, source)
+    assert ran.returncode == 0, ran.stdout
+    return Left(source, environment, folder / "data", environment["OUTSIDE_DATABASE_URL"])
+
+
+def run_tests(environment: dict[str, str], *tests: Path) -> subprocess.CompletedProcess[str]:
+    """Run tests in a process of their own."""
     config = ["-c", str(PROJECT / "pyproject.toml"), "--rootdir", str(PROJECT)]
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n0", "--quiet", *config, *tests],
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-n0", "--quiet", *config, *map(str, tests)],
         env=environment,
         cwd=PROJECT,
         capture_output=True,
@@ -80,8 +90,6 @@ def left(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Left
         timeout=LONGEST,
         check=False,
     )
-    assert ran.returncode == 0, ran.stdout
-    return Left(source, environment, folder / "data", environment["OUTSIDE_DATABASE_URL"])
 
 
 @contextmanager
@@ -93,7 +101,7 @@ def replica_with_the_site(environment: dict[str, str]) -> Iterator[dict[str, str
         command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
-        yield dict(process.stdout.readline().split() for _ in range(4))
+        yield dict(process.stdout.readline().split() for _ in range(5))
         process.terminate()
 
 
@@ -123,6 +131,49 @@ def test_its_rows_stay_readable_without_it(left: Left, replica: ReplicaProcess) 
     replayed = left.run("replay", "archive")
     assert replayed.code == 2
     assert "archive has pages of filmograph, which are left out; install" in replayed.log
+
+
+def test_the_tests_that_newsite_writes_fail_and_say_what_comes_next(left: Left) -> None:
+    site = left.source.parent / "plainsite"
+    template = PROJECT / "moviecrawler" / "sites" / "template" / "test_pages.py.tmpl"
+    as_written = template.read_text("utf-8").replace("$name", "filmograph")
+    assert as_written == (SOURCE / "test_pages.py").read_text("utf-8")
+    ran = run_tests(left.environment, site)
+    assert "1 failed, 2 passed" in ran.stdout
+    assert "Next: describe the site in plainsite/__init__.py. Save the page" in ran.stdout
+    page = site / "pages" / "title" / "page.html"
+    url = "https://www.plainsite.example/film/some-name"
+    data = {"@type": "Movie", "name": "Some Name", "url": url, "datePublished": "2024-03-08"}
+    script = f'<script type="application/ld+json">{json.dumps(data)}</script>'
+    page.write_text(f"<html><body>{script}</body></html>")
+    page.with_name("meta.json").write_text(json.dumps({"url": url}))
+    ran = run_tests(left.environment, site)
+    read = re.search(
+        r"save it as \S+:\n(.*?)\n\n", re.sub("^E +", "", ran.stdout, flags=re.MULTILINE), re.DOTALL
+    )
+    assert read is not None, ran.stdout
+    page.with_name("expected.json").write_text(read[1])
+    assert json.loads(read[1])["item"]["release_date"] == "2024-03-08"
+    assert run_tests(left.environment, site).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["Film-Site"], "the name is 'Film-Site'; give 2 to 30 small letters and digits"),
+        (["imdb"], "there is a module or a site 'imdb'; give another name"),
+        (["json"], "there is a module or a site 'json'; give another name"),
+        (["here"], "there is a folder 'here' here; give another name"),
+        (["other", "--url", "www.other.example"], "give a scheme and host such as https://"),
+    ],
+)
+def test_newsite_refuses_what_can_not_be_a_site(
+    arguments: list[str], why: str, tmp_path: Path
+) -> None:
+    (tmp_path / "here").mkdir()
+    refused = scrapy("newsite", *arguments, data=tmp_path)
+    assert (refused.code, why in refused.log) == (2, True), refused.log
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
 
 def test_an_egg_brings_it_to_a_cluster_that_lacks_it(
