@@ -72,7 +72,7 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
     """Yield each film's first valid id of every column, in the rows' order.
 
     An id is unsure when the film has another one too, or another film has the same; a film's unsure
-    ids come in a row before its sure ones.
+    ids come in a row before its sure ones. TMDB's are left out then: no page is compared with them.
     """
     found: dict[str, dict[str, str]] = defaultdict(dict)
     unsure: set[tuple[str, str]] = set()
@@ -90,7 +90,9 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
                 unsure |= {(imdb_id, column), (owner, column)}
     for imdb_id, ids in found.items():
         tmdb: dict[str, Any] = {
-            f"{column}_id": int(value) for column, value in ids.items() if column not in SITES
+            f"{column}_id": int(value)
+            for column, value in ids.items()
+            if column not in SITES and (imdb_id, column) not in unsure
         }
         for confidence, is_unsure in ((_UNSURE, True), (WIKIDATA, False)):
             site_ids: Any = {

@@ -14,7 +14,7 @@ from psycopg2.extras import execute_values
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.basics.texts import fold
 from moviecrawler.database.records import Place
-from moviecrawler.database.schema import REMIND_SECONDS, is_up_to_date, update_schema
+from moviecrawler.database.schema import REMIND_SECONDS, is_up_to_date, said_while, update_schema
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.tables import RECORDS, TABLES, TITLES
 from moviecrawler.database.views import VIEWS
@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 
 _LOCK: Final = 7_303_170_117_561_344_000
 """The advisory lock that is held while a schema is changed: a number that no other program uses."""
+_KEYS_VERSION: Final = 8
+"""The version of the schema since which keys are made as today."""
 _PAUSE_SECONDS: Final = 0.5
 """Seconds between two tries to change a schema that others use."""
 _PLACES: Final = read_sql("places.sql")
@@ -185,9 +187,15 @@ def _update(cursor: Cursor) -> None:
     cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
     if is_up_to_date(tables):  # another process has done it meanwhile
         return
-    if tables.version():
+    before = tables.version()
+    if before:
         cursor.execute("SELECT lock_titles()")  # writers wait until the schema is changed
-    update_schema(tables)
+    with said_while(f"The schema of {tables.name} has been changing"):
+        update_schema(tables)
+        if 0 < before < _KEYS_VERSION:
+            from moviecrawler.database.titles import renew_keys  # noqa: PLC0415 - it needs this one
+
+            renew_keys(cursor)
 
 
 def is_part(movie: Movie) -> bool:

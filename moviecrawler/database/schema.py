@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-VERSION: Final = 7
+VERSION: Final = 8
 """The version of the schema that `tables.py` declares."""
 REMIND_SECONDS: Final = 10.0
 """Seconds after which a wait, or long work, is logged once more."""

@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from psycopg2.extras import execute_values
 
 from moviecrawler.database.aliases import by_site
 from moviecrawler.database.connection import as_json
 from moviecrawler.database.postgres import PostgresTables, is_part, match_hashes
 from moviecrawler.database.records import COMPARED, Key, Stored, read_by_key, read_stored
 from moviecrawler.database.sql import read_sql
+from moviecrawler.database.tables import RECORDS
 from moviecrawler.items import Movie
+from moviecrawler.matching.slugs import slug_key
 from moviecrawler.matching.titles import MatchedTitle, match_keys, match_titles, newer_records
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import by_authority
@@ -55,9 +58,30 @@ _ALIASES_OF = (
     " ON a.site = old.site AND a.old_id = old.site_id"
 )
 _NEW_KEYS = "UPDATE records SET match_keys = %s WHERE record_id = %s"
+_RENEW_KEYS = (
+    "UPDATE records r SET match_keys = new.keys::bigint[]"
+    " FROM (VALUES %s) AS new (record_id, keys) WHERE r.record_id = new.record_id"
+)
+_LISTED = (
+    "SELECT site, site_id, key FROM listed_ids WHERE (site, site_id) > ({mark}, {mark})"
+    " ORDER BY site, site_id LIMIT 10000"
+)
+_RENEW_LISTED = (
+    "UPDATE listed_ids i SET key = new.key FROM (VALUES %s) AS new (site, site_id, key)"
+    " WHERE i.site = new.site AND i.site_id = new.site_id"
+)
 _NEW_TITLE = "INSERT INTO titles DEFAULT VALUES RETURNING title_id"
 _MAX_RECORDS = 100
 """A key that more records share than this says nothing."""
+_KEYS_BATCH = 5_000
+"""Record ids whose keys are renewed at a time."""
+_KEYED = replace(
+    COMPARED,
+    records=replace(
+        RECORDS, columns={**COMPARED.records.columns, "match_keys": RECORDS.columns["match_keys"]}
+    ),
+)
+"""What the keys of a record are made of, with those that are stored."""
 _SEARCH_BATCH = 1_000
 """Searches in one statement; more would take too long."""
 
@@ -138,15 +162,52 @@ def match_again(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
     apply_plan(cursor, plan_titles(cursor, changed), changed)
 
 
+def renew_keys(cursor: Cursor) -> None:
+    """Compute the keys of all records and listed ids anew, and match the records that change.
+
+    A migration does so where an older version had other keys. Call it under `lock_titles`.
+    """
+    tables = PostgresTables(cursor)
+    changed: dict[Site, list[str]] = defaultdict(list)
+    ((last,),) = tables.select("SELECT coalesce(max(record_id), 0) FROM records")
+    for begin in range(0, last, _KEYS_BATCH):
+        of_batch = "record_id > {mark} AND record_id <= {mark}"
+        found = read_stored(tables, of_batch, (), begin, begin + _KEYS_BATCH, view=_KEYED)
+        _set_imdb_ids(tables, found)
+        new = []
+        for stored in found:
+            keys = tables.match_keys_of(stored.movie)
+            if keys != stored.match_keys:
+                new.append((stored.record_id, keys))
+                changed[stored.movie.site].append(str(stored.movie.site_id))
+        if new:
+            execute_values(cursor, _RENEW_KEYS, new)
+    after = ("", "")
+    while listed := tables.select(_LISTED, (), *after):
+        renewed = [(*row[:2], slug_key(*row[:2])) for row in listed]
+        if new := sorted({*renewed} - {*listed}):
+            execute_values(cursor, _RENEW_LISTED, new)
+        after = listed[-1][:2]
+    for site, site_ids in changed.items():
+        for begin in range(0, len(site_ids), _SEARCH_BATCH):
+            match_again(cursor, site, site_ids[begin : begin + _SEARCH_BATCH])
+
+
+def _set_imdb_ids(tables: PostgresTables, found: Sequence[Stored]) -> None:
+    """Give movies the IMDb ids of their titles in the catalogue."""
+    places = tables.places_of([(stored.movie.site, str(stored.movie.site_id)) for stored in found])
+    for stored in found:
+        movie = stored.movie
+        movie.imdb_id = movie.imdb_id or places[movie.site, str(movie.site_id)].imdb_id
+
+
 def read_changed(cursor: Cursor, keys: Collection[Key]) -> list[Stored]:
     """Return the records that were not placed by hand, and update their keys."""
     tables = PostgresTables(cursor)
-    places = tables.places_of(keys)
     changed = [stored for stored in read_by_key(tables, keys) if not stored.placed_by_hand]
+    _set_imdb_ids(tables, changed)
     for stored in changed:
-        movie = stored.movie
-        movie.imdb_id = movie.imdb_id or places[movie.site, str(movie.site_id)].imdb_id
-        match_keys = tables.match_keys_of(movie)
+        match_keys = tables.match_keys_of(stored.movie)
         if match_keys != stored.match_keys:
             cursor.execute(_NEW_KEYS, (match_keys, stored.record_id))
     return changed
@@ -257,10 +318,7 @@ def _match(cursor: Cursor, titles: Collection[int]) -> Plan:
     tables = PostgresTables(cursor)
     of_title = "title_id {ids} OR newer_id IN (SELECT record_id FROM records WHERE title_id {ids})"
     pool = read_stored(tables, of_title, titles, view=COMPARED)
-    places = tables.places_of([(stored.movie.site, str(stored.movie.site_id)) for stored in pool])
-    for stored in pool:
-        movie = stored.movie
-        movie.imdb_id = movie.imdb_id or places[movie.site, str(movie.site_id)].imdb_id
+    _set_imdb_ids(tables, pool)
     cursor.execute(_UNREAD, {"titles": sorted(titles)})
     pool += [
         Stored(record_id=-title_id, title_id=title_id, movie=msgspec.json.decode(item, type=Movie))

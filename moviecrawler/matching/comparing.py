@@ -133,6 +133,8 @@ _VETO: list[Rule] = [
     _rule("refused", "none", _ANY, _ANY, _ANY, _ANY),
 ]
 FILMS: list[Rule] = [
+    # Sahara Lys|1999|Ida Brandt|101 = Lights of the Sahara|1999|Ida Brandt|102
+    _rule("review", "none", "same", "same", "same", _ANY),
     *_VETO,
     # The Hurt Locker|2008|Kathryn Bigelow|131 = The Hurt Locker|2009|Kathryn Bigelow|127
     _rule("accepted", "equal", "same next before unknown", "same", _ANY, _ANY),
@@ -245,9 +247,12 @@ def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match
     counted = [each for each in points if each is not None and each[0]]
     score = sum(value for value, _ in counted)
     named = SAME_ID if same_id else found[0] if found else 0.0
+    reasons = [reason if value > 0 else f"but {reason}" for value, reason in counted]
+    if facts.likeness == "none":
+        reasons.append("but unlike titles")
     return Match(
         score=score,
-        reasons=[reason if value > 0 else f"but {reason}" for value, reason in counted],
+        reasons=reasons,
         decision=_decision(facts, score, named, SERIES if are_series else FILMS),
         is_candidate=facts.likeness != "none" or named > 0,
     )

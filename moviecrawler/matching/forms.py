@@ -86,6 +86,14 @@ def block_keys(title: Title) -> Iterator[str]:
     yield from name_keys(title)
 
 
+def maker_keys(title: Title) -> Iterator[str]:
+    """Yield keys; two films share one if `compare` may put them under review by all but titles."""
+    if title.year is not None and title.runtime is not None:
+        runtimes = {(title.runtime + apart) // 5 for apart in (-2, 2)}
+        for person in title.directors:
+            yield from (f"@{person[-1]} {title.year} {runtime}" for runtime in runtimes)
+
+
 def name_keys(title: Title) -> Iterator[str]:
     """Yield keys; two titles share one whenever they have equal or similar names."""
     yield from title.names

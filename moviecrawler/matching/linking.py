@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from moviecrawler.matching.comparing import compare, weight
-from moviecrawler.matching.forms import block_keys
+from moviecrawler.matching.forms import block_keys, maker_keys
 from moviecrawler.matching.titles import LARGEST_BLOCK, Pair, is_rival, surest_pairs
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
     """
     by_key: dict[str, list[int]] = defaultdict(list)
     for number, record in enumerate(records):
-        for key in set(block_keys(record)):
+        for key in {*block_keys(record), *maker_keys(record)}:
             by_key[key].append(number)
     used: dict[str, int] = defaultdict(int)
     ids: dict[int, str] = {}  # of titles; they are numbered after the records
@@ -63,7 +63,7 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
     pairs: list[Pair] = []
     for title in titles:
         asking: set[int] = set()
-        for key in block_keys(title):
+        for key in (*block_keys(title), *maker_keys(title)):
             if found := by_key.get(key):
                 used[key] += len(found)
                 if used[key] <= LARGEST_BLOCK:  # a key that many share says nothing
@@ -75,7 +75,7 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
         ids[title_number] = str(title.imdb_id)
         for number in sorted(asking):
             match = compare(records[number], title)
-            if is_rival(match):
+            if is_rival(match) or match.decision == "review":
                 pairs.append(
                     Pair(number, title_number, match, weight(match, records[number], title))
                 )
@@ -88,7 +88,9 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
 
     # A title gets one record of each site, and a record gets one title (the site "").
     for pair in surest_pairs(
-        pairs, lambda number: records[number].site if number < len(records) else "", may_match
+        [pair for pair in pairs if is_rival(pair.match)],
+        lambda number: records[number].site if number < len(records) else "",
+        may_match,
     ):
         linked[pair.a] = pair
         taken.add((pair.b, records[pair.a].site))

@@ -40,7 +40,7 @@ _INSIDE_WORDS = re.compile(
 space."""
 _FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215e])")  # "8½" is "8 1/2"
 # A label at the end: "Dune (2021)", "Metropolis [re-release]".
-LABEL = re.compile(r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\]]*\])\s*$")
+LABEL = re.compile(r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\[\]]*\])\s*$")
 _BETWEEN_PARTS = re.compile(r":\s+|：|\s+[-–—]\s+")  # noqa: RUF001 - signs before a subtitle
 _BRACKETS = re.compile(r"(?<!\w)\(([^()]+)\)(?!\w)")
 _BETWEEN_TITLES = re.compile(r"\s+/\s+|\s+a\.?k\.?a\.?\s+", re.IGNORECASE)
@@ -52,10 +52,9 @@ _NOTE = re.compile(
 """Texts in brackets that are no second title."""
 # An owner in front: "Ida Brandt's Lamp".
 _POSSESSOR = re.compile(r"^(?:[^\s:]+\s+){0,2}?[^\s:]+(?:['’]s|s['’])\s+(?=\S)")  # noqa: RUF001
-_MERE_NUMBER = re.compile(r"(?:(?:part|volume|chapter|episode|season)\s)?(\d+)")
 _WORDS = re.compile(r"[a-z]+|\d+")
 _LETTER_MEETS_DIGIT = re.compile(r"(?<=\d)(?=[^\d\s])|(?<=[^\d\s])(?=\d)")
-_ARTICLES = ("the ", "a ", "an ")
+_ARTICLES = frozenset({"the", "a", "an"})
 _SPELT_ARTICLES = (
     "the a an der die das ein eine le la les l un une el los las una il lo gli i uno o os as um uma"
     " het een de den det and"
@@ -69,11 +68,25 @@ _UNITS = "one two three four five six seven eight nine"
 _TEENS = "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "ten twenty thirty forty fifty sixty seventy eighty ninety"
 _ROMAN = "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx"
-_NUMERALS = {
+_WRITTEN = {
     word: first + step * index
-    for words, first, step in ((_UNITS, 1, 1), (_TEENS, 11, 1), (_TENS, 10, 10), (_ROMAN, 1, 1))
+    for words, first, step in ((_UNITS, 1, 1), (_TEENS, 11, 1), (_TENS, 10, 10))
     for index, word in enumerate(words.split())
 }
+_NUMERALS = _WRITTEN | {word: number for number, word in enumerate(_ROMAN.split(), 1)}
+_ABBREVIATIONS = {
+    "ch": "chapter",
+    "chap": "chapter",
+    "ep": "episode",
+    "pt": "part",
+    "vol": "volume",
+}
+"""What words in front of a number stand for; elsewhere "vol" is French."""
+_COUNTED = frozenset({"part", "volume", "chapter", "episode", "season"})
+"""Words behind which even a letter is a number."""
+_LETTERS = frozenset("ivx")
+"""Numerals that are letters, as in "Malcolm X", or words, as in "The King and I"."""
+_VERSUS = frozenset({"v", "vs", "versus"})
 _THREE_D = re.compile(r"\b3 d\b")
 _VOWELS = re.compile("[aeiouy]")
 _DOUBLED = re.compile(r"([a-z])\1+")
@@ -84,22 +97,40 @@ def normalise(title: str) -> str:
     """Return a title in a form that is equal for all its spellings.
 
     It drops case, accents, punctuation, an English article in front (or behind a comma), and a year
-    or a label in brackets at the end. Roman numerals and number words become digits, "&" becomes
-    "and". Letters of every script stay; so does a title of nothing but signs.
+    or a label in brackets at the end. Number words beside other words and Roman numerals behind one
+    become digits, "&" becomes "and", "vol." in front of a number "volume", and "v." between words
+    "vs". Letters of every script stay; so does a title of nothing but signs.
 
-    >>> normalise("The Fast & the Furious"), normalise("Rocky II")
-    ('fast and the furious', 'rocky 2')
-    >>> normalise("Amélie (2001)"), normalise("Alien³")
-    ('amelie', 'alien 3')
-    >>> normalise("Godfather, The"), normalise("20,000 Leagues"), normalise("Twenty")
-    ('godfather', '20000 leagues', '20')
+    >>> normalise("The Fast & the Furious"), normalise("Rocky II"), normalise("Salt, Vol. I")
+    ('fast and the furious', 'rocky 2', 'salt volume 1')
+    >>> normalise("Amélie (2001)"), normalise("Alien³"), normalise("Salt v. Storm")
+    ('amelie', 'alien 3', 'salt vs storm')
+    >>> normalise("Godfather, The"), normalise("Ten"), normalise("Ten Keys")
+    ('godfather', 'ten', '10 keys')
     """
-    shown = (LABEL.sub("", title) or title).strip(" ,")
+    folded = fold(title)
+    shown = (LABEL.sub("", folded) or folded).strip(" ,")
     words = split_words(_INVERTED.sub(r"\2 \1", shown))
-    plain = _THREE_D.sub("3d", " ".join(str(_NUMERALS.get(word, word)) for word in words))
-    for article in _ARTICLES:
-        plain = plain.removeprefix(article)
-    return plain or fold(title.casefold())
+    while len(words) > 1 and words[0] in _ARTICLES:
+        del words[0]
+    plain = _THREE_D.sub("3d", " ".join(_spelt_out(words)))
+    return plain or folded.casefold()
+
+
+def _spelt_out(words: list[str]) -> Iterator[str]:
+    """Yield the words of a title with numerals as digits, and abbreviations as words."""
+    before = ""
+    for word, after in zip(words, [*words, ""][1:], strict=True):
+        is_number = before in _COUNTED or (before != "" and word not in _LETTERS)
+        if (word in _NUMERALS and is_number) or (word in _WRITTEN and after):
+            before = str(_NUMERALS[word])
+        elif word in _ABBREVIATIONS and (after.isdigit() or after in _NUMERALS):
+            before = _ABBREVIATIONS[word]
+        elif word in _VERSUS and before and after:
+            before = "vs"
+        else:
+            before = word
+        yield before
 
 
 def split_words(text: str) -> list[str]:
@@ -124,6 +155,7 @@ def names(title: str) -> list[str]:
     >>> names("Even the Rain (También la lluvia)"), names("Salt (Part Two)")
     (['even the rain tambien la lluvia', 'even the rain', 'tambien la lluvia'], ['salt part 2'])
     """
+    title = fold(title)
     whole = normalise(title)
     if "(" not in title and not _BETWEEN_TITLES.search(title):
         return [whole]
@@ -132,6 +164,7 @@ def names(title: str) -> list[str]:
 
 def _shown_names(title: str) -> list[str]:
     """Return the titles within a title: itself, or those outside and inside its brackets."""
+    title = fold(title)
     title = LABEL.sub("", title) or title
     inner = [found for found in _BRACKETS.findall(title) if not _NOTE.fullmatch(normalise(found))]
     outer = title
@@ -160,10 +193,13 @@ def parts(title: str) -> Iterator[str]:
         found = [part for part in _BETWEEN_PARTS.split(shown) if part]
         if len(found) > 1:
             subtitle = normalise(found[-1])
-            number = _MERE_NUMBER.fullmatch(subtitle)
-            # "Dune: Part One" is also called "Dune", but "Dune: Part Two" is not; "Part Two" alone
-            # says nothing.
-            if number is None or number[1] == "1":
+            number = _part_number(subtitle)
+            # "Dune: Part One" is also called "Dune", but "Dune: Part Two" is not, nor is "Dune:
+            # Part Two: The Worm"; "Part Two" alone says nothing. An episode may have been numbered
+            # later: "Star Wars".
+            inner = (normalise(part) for part in found[1:-1])
+            numbers = {_part_number(part) for part in inner if not part.startswith("episode ")}
+            if numbers | {number} <= {None, "1"}:
                 yield normalise(found[0])
             if number is None:
                 if _NOTE.fullmatch(subtitle) is None:  # "The Lamp: The Movie" is not called "Movie"
@@ -174,6 +210,13 @@ def parts(title: str) -> Iterator[str]:
             yield normalise(bare)
         if (plain := normalise(shown)).endswith(" 3d"):
             yield from (plain.removesuffix(" 3d"), plain.removesuffix("d"))
+
+
+def _part_number(subtitle: str) -> str | None:
+    """Return the number of a part, if a normalised subtitle is nothing else."""
+    counted, _, last = subtitle.rpartition(" ")
+    number = str(_NUMERALS.get(last, last))
+    return number if number.isdigit() and counted in {"", *_COUNTED} else None
 
 
 def similar(one: str, other: str) -> bool:

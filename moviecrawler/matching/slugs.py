@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from anyascii import anyascii
 
+from moviecrawler.basics.texts import fold
 from moviecrawler.matching.normalise import LABEL, normalise, parts
 from moviecrawler.sites.ids import kind_of_id, part_of_series
 
@@ -36,7 +37,7 @@ def slugify(title: str, separator: str) -> str:
     >>> slugify("Spider-Man: No Way Home", "-"), slugify("Fast & Furious", "-")
     ('spider-man-no-way-home', 'fast-and-furious')
     """
-    plain = anyascii(_DROPPED.sub("", LABEL.sub("", title))).casefold().replace("&", " and ")
+    plain = anyascii(_DROPPED.sub("", LABEL.sub("", fold(title)))).casefold().replace("&", " and ")
     return _NOT_IN_SLUGS.sub(separator, plain).strip(separator)
 
 

@@ -155,6 +155,14 @@ def test_a_saved_answer_of_wikidata_gives_each_films_ids(tmp_path: Path) -> None
     assert {(row.id_source, row.id_confidence) for row in rows} == {("wikidata", 2.0)}
 
 
+def test_an_id_of_tmdb_that_is_given_twice_is_left_out(tmp_path: Path) -> None:
+    text = "imdb,rottentomatoes,tmdb\r\n" + "".join(
+        f"tt000000{row}\r\n" for row in ("1,,7", "2,,7", "3,m/salt,8", "3,m/salt,9", "4,m/lamp,10")
+    )
+    rows = WikidataCrosswalk(saved(tmp_path, text)).rows()
+    assert [(row.imdb_id, row.tmdb_id) for row in rows] == [("tt0000003", None), ("tt0000004", 10)]
+
+
 def test_an_id_that_is_given_twice_counts_less(tmp_path: Path) -> None:
     pairs = ["1,m/salt", "1,m/salt_2001", "2,m/lamp", "3,m/lamp", "4,m/river", "4,m/river"]
     rows = WikidataCrosswalk(

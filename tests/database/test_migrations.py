@@ -154,10 +154,20 @@ def test_titles_of_an_old_file_are_matched_again(old_folder: Path) -> None:
 def test_an_old_database_of_postgres_becomes_one_of_this_version(
     old_url: str, database_url: str
 ) -> None:
+    execute(old_url, "UPDATE records SET match_keys = '{1}'")
+    execute(
+        old_url,
+        "INSERT INTO listed_ids"
+        " VALUES ('rottentomatoes', 'm/salt_vol_2', 'film saltvol2', 2001, 'list')",
+    )
     with closing(psycopg2.connect(old_url)) as connection:
         update_postgres(connection)
         with connection.cursor() as cursor:
-            stored = read_stored(PostgresTables(cursor), "true", ())
+            tables = PostgresTables(cursor)
+            stored = read_stored(tables, "true", ())
+            for record in stored:
+                assert record.match_keys == tables.match_keys_of(record.movie)
+    assert execute(old_url, "SELECT key FROM listed_ids") == [("film saltvolume2",)]
     check_movies([record.movie for record in stored])
     assert [(float(str(value)), count) for _, value, count in execute(old_url, HISTORY)] == [
         (7.5, 1000),

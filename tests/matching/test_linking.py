@@ -47,6 +47,21 @@ def test_each_record_gets_its_title_in_order() -> None:
     assert [(other.imdb_id, other.score) for other in found[3].others] == [("tt0000003", 1.25)]
 
 
+def test_a_film_of_another_name_with_the_same_director_year_and_runtime_is_for_a_person() -> None:
+    more: dict[str, Any] = {"directors": ["Ida Brandt"]}
+    records = [
+        record("Lys", runtime_minutes=94, **more),
+        record("Havn", runtime_minutes=80, **more),
+    ]
+    titles = [
+        imdb(1, "Light", runtime_minutes=96, **more),
+        imdb(2, "Havn", runtime_minutes=95, **more),
+    ]
+    found = link(records, titles)
+    assert shown(found) == [(None, "review"), ("tt0000002", "accepted")]
+    assert found[0].reasons[-1] == "but unlike titles"
+
+
 def test_a_tie_is_for_a_person_and_names_both() -> None:
     found = link(
         [record("Salt Harbour")],

@@ -108,6 +108,10 @@ OTHER: dict[str, tuple[Movie, Movie]] = {
         ours("Harbour", director=LEVIN),
         theirs("Harbour: Part Two", director=LEVIN),
     ),
+    "sequel by volume": (
+        ours("Harbour", director=LEVIN),
+        theirs("Harbour: Vol. 2 - The Storm", director=LEVIN),
+    ),
     "spin-off": (ours("Brewick", director=LEVIN), tomatoes("Brewick: Origins", director=QUARRIE)),
     "other words of the same letters": (
         ours("Sunrise in Oslo", votes=5_000),
@@ -220,8 +224,15 @@ SPELLINGS = [
     ("30,000 Harbours", "30000 Harbours"),
     ("Harbour IX", "Harbour 9"),
     ("Keeper, The", "A Keeper (1972)"),
+    ("Salt" + " " * 10_000 + "Harbour", "Salt Harbour"),
+    ("Harbour: Vol. 2", "Harbour, Volume II"),
+    ("Harbour, Pt. I", "Harbour: Part One"),
+    ("Harbour Ch. 3", "Harbour Chapter 3"),
+    ("Salt v. Storm", "Salt vs Storm"),
+    ("Seven Lamps", "7 Lamps"),
 ]
-APART = [("千と", "千年"), ("क", "कि"), ("か", "が"), ("!!!", "???"), ("The", "A")]
+APART = [("X", "10"), ("The V", "5"), ("Ten", "10"), ("Keeper X", "Keeper 10"), ("Vol", "Volume")]
+APART += [("千と", "千年"), ("क", "कि"), ("か", "が"), ("!!!", "???"), ("The", "A")]
 
 
 @pytest.mark.parametrize(
