@@ -210,7 +210,7 @@ def test_reason_of_a_job_is_the_error_that_ended_it_and_its_result_follows(
     assert away["reason"].startswith("store_unavailable: postgres can't be used, so nothing is")
     assert (away["result"], away["exit_code"]) == ("failed", 1)
     assert "list is 'nonsense'" in argument["reason"]
-    assert "FRONTIER_LEASE is wrong" in setting["reason"]
+    assert "FRONTIER_LEASE is '0'" in setting["reason"]
     for ended in (argument, setting):
         assert (ended["result"], ended["exit_code"]) == ("usage", 2)
         told = two.get("status.json", job=ended["id"]).json

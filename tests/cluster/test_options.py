@@ -44,14 +44,17 @@ def test_others_reach_it_with_a_password_and_this_machine_without_one() -> None:
         ({"SCRAPYD_USERNAME": "u"}, "set username and password"),
         ({"SCRAPYD_PASSWORD": "hunter2"}, "set username and password"),
         ({"SCRAPYD_DEPLOY_PASSWORD": "p"}, "without password"),
-        ({"SCRAPYD_MAX_PROC": "1001"}, "max_proc is wrong: Expected `int` <= 1000"),
+        (
+            {"SCRAPYD_MAX_PROC": "1001"},
+            "max_proc is '1001'; set it to a whole number from 1 to 1,000",
+        ),
         (
             {"SCRAPYD_MAX_DEATHS": "3"},
             "SCRAPYD_MAX_DEATHS is no option of a node; correct or remove it",
         ),
-        ({"SCRAPYD_JOB_SETTINGS": "all"}, "job_settings is wrong: Invalid enum value 'all'"),
-        ({"SCRAPYD_LEASE_SECONDS": "2.999"}, "lease_seconds is wrong: Expected `float` >= 3.0"),
-        ({"SCRAPYD_NODE_NAME": "a b"}, "node_name is wrong: set it to up to 64 letters"),
+        ({"SCRAPYD_JOB_SETTINGS": "all"}, "job_settings is 'all'; set it to allowed or any"),
+        ({"SCRAPYD_LEASE_SECONDS": "2.999"}, "lease_seconds is '2.999'; set it to a number from 3"),
+        ({"SCRAPYD_NODE_NAME": "a b"}, "node_name is 'a b'; set it to up to 64 letters"),
     ],
 )
 def test_what_can_not_be_right_is_said_in_a_sentence(
