@@ -426,6 +426,17 @@ class Movie(Noted):
 
 
 @dataclass(slots=True, kw_only=True)
+class Batch:
+    """Movies that pass the pipelines together: for each alone, Scrapy takes as long as a store."""
+
+    movies: list[Movie]
+    response: Any
+    """Scrapy's response of the request that they came of."""
+    encoded: list[bytes] = field(default_factory=list)
+    """Each of the movies in JSON, once they are checked."""
+
+
+@dataclass(slots=True, kw_only=True)
 class Miss(Noted):
     """A title that was requested and whose page could not be read. Keyed by (site, site_id)."""
 

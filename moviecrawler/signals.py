@@ -25,20 +25,21 @@ item_replaced = object()
 """Sent when a pipeline has replaced an item that stores have taken, before Scrapy's `item_scraped`
 with what has replaced it. Keyword arguments: `item` and `by`."""
 
-item_passed = object()
-"""Sent by `ItemCompletion` once an item has passed the pipelines, or a page was handed to the
-archive; `item_completed` comes after it.
+items_passed = object()
+"""Sent by `ItemCompletion` once items have passed the pipelines, or a page was handed to the
+archive; `items_completed` comes after it.
 
-Keyword arguments: `item` (Movie, Miss, RawPage or somebody's own) and `request` (that it came of,
-or None). Handlers run in the event loop's thread and must not block.
+Keyword arguments: `items` (Sequence of Movie, Miss, RawPage or somebody's own) and `request` (that
+they came of, or None). Handlers run in the event loop's thread and must not block.
 """
 
-item_completed = object()
-"""Sent by `ItemCompletion` once an item that has passed the pipelines, or an archived page, has an
-outcome in every store that it is for.
+items_completed = object()
+"""Sent by `ItemCompletion` once items that have passed the pipelines, or an archived page, have an
+outcome in every store that they are for.
 
-Keyword arguments: `item`, `request` (that it came of, or None), and `outcomes` (frozenset[Outcome];
-empty where it is for no store). Handlers run in the event loop's thread and must not block.
+Keyword arguments: `items`, `request` (that they came of, or None), and `outcomes` (of each of them:
+frozenset[Outcome]; empty where they are for no store). Handlers run in the event loop's thread and
+must not block.
 """
 
 page_archived = object()
@@ -60,7 +61,7 @@ whether the page is to be requested once more when the site answers again."""
 
 title_failed = object()
 """Sent when a title counts as failed although no Miss says so: a store or the checks refused its
-item, which is known before `item_completed`; or its request becomes a dead letter.
+item, which is known before `items_completed`; or its request becomes a dead letter.
 
 Keyword arguments: `note` (Fetched, what is known of the title) and `request` (or None). Handlers
 must not block.

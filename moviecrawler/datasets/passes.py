@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _BATCH = 100
 """Titles that are read between two turns of the event loop."""
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _CLOSING_POLL_SECONDS = 0.25
 
 
@@ -85,17 +87,20 @@ class DatasetPass:
         list_name: str | None,
         limit: int | None,
         is_closing: Callable[[], bool],
-    ) -> AsyncGenerator[Movie | MissingTitle]:
-        """Yield what `titles` yields, read in a thread until the crawl closes."""
+    ) -> AsyncGenerator[list[Movie | MissingTitle]]:
+        """Yield what `titles` yields in batches, read in a thread until the crawl closes."""
         found = self.titles(ids, list_name, limit)
+        thresholds = gc.get_threshold()
+        # By default, a fifth of the time goes into looking for cycles, of which titles have none.
+        gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *thresholds[1:])
         watch = asyncio.create_task(self._interrupt_when(is_closing))
         with ThreadPoolExecutor(1, "datasets") as thread:
             in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
             try:
                 while batch := await in_thread(lambda: list(islice(found, _BATCH))):
-                    for title in batch:
-                        yield title
+                    yield batch
             finally:
+                gc.set_threshold(*thresholds)
                 watch.cancel()
                 self.interrupt()
                 await in_thread(found.close)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
 from moviecrawler.catalogue.rows import Listed
-from moviecrawler.items import Fetched, ListPage, Miss, Movie, RawPage
+from moviecrawler.items import Batch, Fetched, ListPage, Miss, Movie, RawPage
 from moviecrawler.signals import (
-    item_completed,
     item_outcomes,
-    item_passed,
     item_replaced,
+    items_completed,
+    items_passed,
     news_queued,
     page_archived,
     store_opened,
@@ -21,7 +22,7 @@ from moviecrawler.signals import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Self
 
     from scrapy import Request
@@ -49,7 +50,7 @@ class _Followed:
 
 
 class ItemCompletion:
-    """Send `item_passed` and `item_completed` for each item.
+    """Send `items_passed` and `items_completed` with each item.
 
     An item has passed once it is through the pipelines, and is completed once each of its stores
     has an outcome, too. Movies, misses and pages of lists go to every store that has opened, raw
@@ -71,7 +72,7 @@ class ItemCompletion:
         manager.connect(self._item_outcomes, item_outcomes)
         manager.connect(self._item_scraped, signals.item_scraped)
         manager.connect(self._item_scraped, page_archived)
-        manager.connect(self._item_passed, news_queued)
+        manager.connect(self._news_queued, news_queued)
         manager.connect(self._item_refused, signals.item_dropped)
         manager.connect(self._item_dropped, signals.item_error)
 
@@ -88,26 +89,36 @@ class ItemCompletion:
 
     def _item_scraped(self, item: Any, response: Response | Failure | None) -> None:
         _, item = self._replaced.pop(id(item), (item, item))
-        self._item_passed(item, getattr(response, "request", None))
+        items = item.movies if isinstance(item, Batch) else [item]
+        self._pass(items, getattr(response, "request", None))
 
-    def _item_passed(self, item: Any, request: Request | None) -> None:
-        entry = self._items.setdefault(id(item), _Followed(item))
-        entry.passed = True
-        entry.request = request
-        # Scrapy makes a task for each receiver of item_scraped. Receivers of item_passed are called
-        # at once, before item_completed.
-        self._manager.send_catch_log(item_passed, item=item, request=entry.request)
-        self._check(entry)
+    def _news_queued(self, item: Any, request: Request | None) -> None:
+        self._pass([item], request)
+
+    def _pass(self, items: Sequence[Any], request: Request | None) -> None:
+        entries = []
+        for item in items:
+            entry = self._items.setdefault(id(item), _Followed(item))
+            entry.passed = True
+            entry.request = request
+            entries.append(entry)
+        # Scrapy makes a task for each receiver of item_scraped. Receivers of items_passed are
+        # called at once, before items_completed.
+        self._manager.send_catch_log(items_passed, items=items, request=request)
+        self._check(entries)
 
     def _item_outcomes(
         self, items: Sequence[Any], store: str, outcome: Outcome, earlier: bool = False
     ) -> None:
+        if earlier:
+            return  # nothing of this run waits for them
+        entries = []
         for item in items:
-            if earlier or id(item) in self._dropped:
-                continue  # nothing of this run waits for it
-            entry = self._items.setdefault(id(item), _Followed(item))
-            entry.outcomes[store] = outcome
-            self._check(entry)
+            if id(item) not in self._dropped:
+                entry = self._items.setdefault(id(item), _Followed(item))
+                entry.outcomes[store] = outcome
+                entries.append(entry)
+        self._check(entries)
 
     def _item_refused(self, item: Any, response: Response | Failure | None) -> None:
         self._item_dropped(item)
@@ -124,18 +135,25 @@ class ItemCompletion:
         if len(self._dropped) > _MAX_DROPPED:
             del self._dropped[next(iter(self._dropped))]
 
-    def _check(self, entry: _Followed) -> None:
-        stores = self._stores if isinstance(entry.item, Movie | Miss | ListPage) else set()
-        if isinstance(entry.item, RawPage):
-            stores = {"archive"}
-        elif isinstance(entry.item, Fetched | Listed):
-            stores = {"postgres"}
-        if not entry.passed or not entry.outcomes.keys() >= stores:
-            return
-        del self._items[id(entry.item)]
-        outcomes = frozenset(entry.outcomes.values())
-        if "rejected" in outcomes:
-            self._tell_refused(entry.item, entry.request)
-        self._manager.send_catch_log(
-            item_completed, item=entry.item, request=entry.request, outcomes=outcomes
-        )
+    def _check(self, entries: Iterable[_Followed]) -> None:
+        completed: dict[tuple[Request | None, frozenset[Outcome]], list[Any]] = defaultdict(list)
+        for entry in entries:
+            if not entry.passed or not entry.outcomes.keys() >= self._stores_of(entry.item):
+                continue
+            del self._items[id(entry.item)]
+            outcomes = frozenset(entry.outcomes.values())
+            if "rejected" in outcomes:
+                self._tell_refused(entry.item, entry.request)
+            completed[entry.request, outcomes].append(entry.item)
+        for (request, outcomes), items in completed.items():
+            self._manager.send_catch_log(
+                items_completed, items=items, request=request, outcomes=outcomes
+            )
+
+    def _stores_of(self, item: Any) -> set[str]:
+        """Return the stores that an item is for."""
+        if isinstance(item, Movie | Miss | ListPage):
+            return self._stores
+        if isinstance(item, RawPage):
+            return {"archive"}
+        return {"postgres"} if isinstance(item, Fetched | Listed) else set()

@@ -21,8 +21,8 @@ from moviecrawler.frontier.account import DONE, INCOMPLETE, UNFINISHED, account_
 from moviecrawler.frontier.contract import TITLE_OUTCOMES, Account
 from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import (
-    item_passed,
     item_rejected,
+    items_passed,
     list_missed,
     store_opened,
     summary_written,
@@ -30,6 +30,7 @@ from moviecrawler.signals import (
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -88,7 +89,7 @@ class Summary:
             raise NotConfigured
         summary = cls(crawler)
         crawler.signals.connect(summary.store_opened, store_opened)
-        crawler.signals.connect(summary.item_passed, item_passed)
+        crawler.signals.connect(summary.items_passed, items_passed)
         crawler.signals.connect(summary.item_rejected, item_rejected)
         crawler.signals.connect(summary.list_missed, list_missed)
         crawler.signals.connect(summary.spider_closed, signals.spider_closed)
@@ -99,10 +100,11 @@ class Summary:
         """Note a store, which may get nothing."""
         self._stores.add(store)
 
-    def item_passed(self, item: Any) -> None:
-        """Note why a title is not stored."""
-        if isinstance(item, Miss):
-            self._note_reason(item.outcome, item.reason)
+    def items_passed(self, items: Sequence[Any]) -> None:
+        """Note why titles are not stored."""
+        for item in items:
+            if isinstance(item, Miss):
+                self._note_reason(item.outcome, item.reason)
 
     def item_rejected(self, store: str, item: Any) -> None:
         """Note that a store, or the checks before all of them, refused a title."""

@@ -12,10 +12,10 @@ from moviecrawler.basics.clock import utc_now
 from moviecrawler.frontier.contract import End
 from moviecrawler.items import Fetched, Miss, Movie, RawPage
 from moviecrawler.politeness.meta import CLOSED_META
-from moviecrawler.signals import item_completed, item_passed, list_missed, title_failed
+from moviecrawler.signals import items_completed, items_passed, list_missed, title_failed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
@@ -82,9 +82,9 @@ class LeaseTracker:
     def connect(self, manager: SignalManager) -> None:
         """Connect to the signals that tell what happens to items."""
         self._manager = manager
-        manager.connect(self._item_passed, item_passed)
+        manager.connect(self._items_passed, items_passed)
         manager.connect(self._item_dropped, signals.item_dropped)
-        manager.connect(self._item_completed, item_completed)
+        manager.connect(self._items_completed, items_completed)
         manager.connect(self._broke, signals.item_error)
         manager.connect(self._broke, signals.spider_error)
         manager.connect(self._list_missed, list_missed)
@@ -141,10 +141,11 @@ class LeaseTracker:
         request = getattr(source, "request", source)
         return getattr(request, "meta", {}).get(META) or Lease("", 0, request)
 
-    def _item_passed(self, item: Any, request: Request | None) -> None:
+    def _items_passed(self, items: Sequence[Any], request: Request | None) -> None:
         lease = self._lease_of(request)
-        lease.open_items += 1
-        if not isinstance(item, RawPage):  # an archived page is not yet the title's item
+        lease.open_items += len(items)
+        # An archived page is not yet the title's item.
+        if not all(isinstance(item, RawPage) for item in items):
             lease.awaits_item = False
 
     def _item_dropped(self, response: Response | Failure | None, item: Any) -> None:
@@ -166,18 +167,19 @@ class LeaseTracker:
                 if refused:
                     lease.how = "back"
 
-    def _item_completed(
-        self, item: Any, request: Request | None, outcomes: frozenset[Outcome]
+    def _items_completed(
+        self, items: Sequence[Any], request: Request | None, outcomes: frozenset[Outcome]
     ) -> None:
         lease = self._lease_of(request)
         if not outcomes.isdisjoint({"spooled", "lost"}):
             # Only this node's disk has the item, or nothing has: another worker may get it stored.
             lease.how = "back"
-        if "rejected" in outcomes and (lease.is_title or _is_of_its_own_page(item)):
-            lease.outcomes["failed"] += 1
-        elif _is_of_its_own_page(item):
-            lease.outcomes[item.outcome if isinstance(item, Miss) else "stored"] += 1
-        lease.open_items -= 1
+        for item in items:
+            if "rejected" in outcomes and (lease.is_title or _is_of_its_own_page(item)):
+                lease.outcomes["failed"] += 1
+            elif _is_of_its_own_page(item):
+                lease.outcomes[item.outcome if isinstance(item, Miss) else "stored"] += 1
+        lease.open_items -= len(items)
         self._check(lease)
 
     def _check(self, lease: Lease) -> None:

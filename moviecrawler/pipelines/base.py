@@ -26,7 +26,7 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
 from moviecrawler.basics.errors import ClockError, ConfigurationError, TransientStoreError
-from moviecrawler.items import ListPage, Miss, Movie
+from moviecrawler.items import Batch, ListPage, Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.processor import taken_items
 from moviecrawler.pipelines.spool import Spool
@@ -162,8 +162,12 @@ class BatchingPipeline:
         self._loading = self._loop.create_task(self._load_spool())
 
     async def process_item(self, item: Any) -> Any:
-        """Put an item into the buffer; wait while that is full."""
-        if isinstance(item, self.item_types):
+        """Put an item, or each of a batch, into the buffer; wait while that is full."""
+        if isinstance(item, Batch) and Movie in self.item_types:
+            now = time.monotonic()
+            for movie, encoded in zip(item.movies, item.encoded, strict=True):
+                await self._enqueue(Record(movie, encoded, now))
+        elif isinstance(item, self.item_types):
             taken_items.get([]).append(item)
             record = Record(item, b"", time.monotonic())
             try:

@@ -14,11 +14,12 @@ from scrapy.extensions import feedexport
 from moviecrawler.database.records import BatchWriter
 from moviecrawler.database.schema import update_schema
 from moviecrawler.database.sqlite import SqliteTables, transaction
-from moviecrawler.items import ListPage, Miss, Movie
+from moviecrawler.items import Batch, ListPage, Miss, Movie
 
 if TYPE_CHECKING:
     from io import BytesIO
 
+    from scrapy import Spider
     from scrapy.crawler import Crawler
 
 _ROW = "SELECT * FROM csv_movies"
@@ -53,6 +54,11 @@ class FeedExporter(feedexport.FeedExporter):
             if options["format"] == "csv" and options["fields"] is None:
                 columns = chain.from_iterable(map(_columns_of, chosen.item_classes))
                 options["fields"] = list(dict.fromkeys(columns)) or None
+
+    def item_scraped(self, item: Any, spider: Spider) -> None:
+        """Export an item, or each of a batch."""
+        for one in item.movies if isinstance(item, Batch) else [item]:
+            super().item_scraped(one, spider)
 
 
 class FlatCsvExporter(CsvItemExporter):

@@ -12,15 +12,17 @@ import re
 from collections import Counter
 from dataclasses import MISSING, fields, is_dataclass
 from itertools import filterfalse
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from scrapy import signals
 from scrapy.exceptions import DropItem
 
 from moviecrawler.basics.errors import ConfigurationError, InvalidItemError
 from moviecrawler.basics.texts import on_one_line, shortened, without_controls
 from moviecrawler.basics.values import parse_date
-from moviecrawler.items import HISTOGRAM_BARS, ListPage, Miss, Movie
+from moviecrawler.items import HISTOGRAM_BARS, Batch, ListPage, Miss, Movie, Offer
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
 from moviecrawler.sites import ID_SITE, SCORES
@@ -34,10 +36,17 @@ from moviecrawler.sites.fields import (
     score_facts_published,
     without_depending,
 )
-from moviecrawler.sites.ids import check_site, id_in_url, parse_title_id, part_of_series, site_of
+from moviecrawler.sites.ids import (
+    check_site,
+    id_in_url,
+    parse_title_id,
+    part_of_series,
+    site_of,
+    title_url,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import Self
 
@@ -45,7 +54,7 @@ if TYPE_CHECKING:
     from scrapy.signalmanager import SignalManager
     from scrapy.statscollectors import StatsCollector
 
-    from moviecrawler.items import Offer, Score, Site
+    from moviecrawler.items import Score, Site
 
 logger = logging.getLogger(__name__)
 
@@ -91,17 +100,42 @@ class ValidatePipeline:
 
     async def process_item(self, item: Any) -> Any:
         """Return the item; raise DropItem for one that `check` refuses."""
+        if isinstance(item, Batch):
+            await self._check_each(item)
+            return item
         try:
             if isinstance(item, Movie):
-                for fault in remove_wrong_values(item, is_read=True):
-                    self._stats.inc_value(f"items/values_removed/{fault.field}")
-                    message = "A value of %s %s is not stored: %s"
-                    logger.warning(message, item.site, item.site_id, on_one_line(str(fault)))
+                self._check_movie(item)
             elif isinstance(item, Miss | ListPage):
                 check(item, is_read=True)
         except InvalidItemError as error:
             raise DropItem(await self._reject(item, error)) from None
         return item
+
+    def _check_movie(self, movie: Movie) -> bytes:
+        """Remove a movie's wrong values, and return it in JSON."""
+        try:
+            return check(movie, is_read=True)
+        except InvalidItemError:
+            for fault in remove_wrong_values(movie, is_read=True):
+                self._stats.inc_value(f"items/values_removed/{fault.field}")
+                message = "A value of %s %s is not stored: %s"
+                logger.warning(message, movie.site, movie.site_id, on_one_line(str(fault)))
+        return msgspec.json.encode(movie)
+
+    async def _check_each(self, batch: Batch) -> None:
+        """Drop each movie of a batch that `check` refuses, as Scrapy would."""
+        movies = batch.movies
+        batch.movies = []
+        for movie in movies:
+            try:
+                batch.encoded.append(self._check_movie(movie))
+                batch.movies.append(movie)
+            except InvalidItemError as error:
+                dropped = {"item": movie, "exception": DropItem(await self._reject(movie, error))}
+                self._signals.send_catch_log(
+                    signals.item_dropped, response=batch.response, spider=None, **dropped
+                )
 
     async def _reject(self, item: Any, error: InvalidItemError) -> str:
         """Record a rejected item, and return the reason."""
@@ -171,18 +205,19 @@ def _may_be_unknown(movie: Movie) -> frozenset[str]:
     return published | ONLY_IN_DATASETS if movie.site == ID_SITE else published
 
 
-def check(item: Movie | Miss | ListPage, *, is_read: bool = False) -> None:
+def check(item: Movie | Miss | ListPage, *, is_read: bool = False) -> bytes:
     """Remove control characters from an item's texts, and check its values.
 
-    Raises InvalidItemError for a value that the item can't have.
+    Return the item in JSON. Raises InvalidItemError for a value that the item can't have.
 
     `is_read`: the item comes from a crawl, so that it must have `scraped_at`.
     """
     if isinstance(item, Miss):
         item.reason = shortened(item.reason, _MAX_REASON_CHARS) or item.outcome
     encoded = _encoded(item)
-    may_be = "\\" in encoded or '" ' in encoded  # which takes a tenth of the time of the pattern
-    if (may_be and _MAY_BE_UNCLEAN.search(encoded)) or not encoded.isprintable():
+    text = encoded.decode()
+    may_be = "\\" in text or '" ' in text  # which takes a tenth of the time of the pattern
+    if (may_be and _MAY_BE_UNCLEAN.search(text)) or not text.isprintable():
         _clean(item)
         encoded = _encoded(item)
     try:
@@ -198,13 +233,13 @@ def check(item: Movie | Miss | ListPage, *, is_read: bool = False) -> None:
         check_site(item.site)
     except ValueError as error:
         raise InvalidItemError("site", str(error)) from None
-    for path, wrong, sentence in _rules(item) if isinstance(item, Movie) else ():
-        if wrong:
-            raise _fault(f"$.{path}", sentence)
+    for path, sentence in _faults(item) if isinstance(item, Movie) else ():
+        raise _fault(f"$.{path}", sentence)
     if is_read and isinstance(item, Movie) and item.scraped_at is None:
         raise InvalidItemError(
             "scraped_at", "is missing, so that no store could tell newer from older"
         )
+    return encoded
 
 
 def _steps(path: str) -> tuple[str | int, ...]:
@@ -221,10 +256,10 @@ def _fault(path: str, reason: str) -> InvalidItemError:
     return InvalidItemError(str(steps[0]), reason, steps)
 
 
-def _encoded(item: Movie | Miss | ListPage) -> str:
+def _encoded(item: Movie | Miss | ListPage) -> bytes:
     """Return an item as JSON. Raises InvalidItemError for the field that can't be encoded."""
     try:
-        return msgspec.json.encode(item).decode()
+        return msgspec.json.encode(item)
     except (TypeError, ValueError, OverflowError):
         for field in fields(item):
             try:
@@ -254,91 +289,82 @@ def _clean(value: Any, name: str = "") -> Any:
     return value
 
 
-_Rule = tuple[str, bool, str]
-"""A field or a part of one (`scores[0]`), whether it is wrong, and a sentence that explains it."""
+_Fault = tuple[str, str]
+"""A field or a part of one (`scores[0]`) that is wrong, and a sentence that explains it."""
 
 
-def _rules(movie: Movie) -> Iterator[_Rule]:
-    """Yield the rules between the fields of a movie, each of which is within its bounds."""
+def _faults(movie: Movie) -> Iterator[_Fault]:
+    """Yield what breaks the rules between the fields of a movie, each of which is in its bounds."""
     site = movie.site
     site_id = movie.site_id or ""
     url = movie.url or ""
     imdb_id = movie.imdb_id
-    yield "site_id", not _is_id(site, site_id), f"{site_id!r} is not an id of {site}"
-    is_other = site_of(url) != site or id_in_url(site, url) != site_id
-    yield "url", is_other, f"{url!r} is not the address of {site_id} on {site}"
-    is_other = imdb_id is not None and (
-        not _is_id(ID_SITE, imdb_id) or (site == ID_SITE and imdb_id != site_id)
-    )
-    yield "imdb_id", is_other, f"{imdb_id!r} is not the IMDb id of {site_id}"
+    if not _is_id(site, site_id):
+        yield "site_id", f"{site_id!r} is not an id of {site}"
+    if url != title_url(site, site_id) and (
+        site_of(url) != site or id_in_url(site, url) != site_id
+    ):
+        yield "url", f"{url!r} is not the address of {site_id} on {site}"
+    is_other = imdb_id is not None and imdb_id != site_id and site == ID_SITE
+    if is_other or not (imdb_id in {None, site_id} or _is_id(ID_SITE, str(imdb_id))):
+        yield "imdb_id", f"{imdb_id!r} is not the IMDb id of {site_id}"
     series_id = movie.series_id
+    if series_id is not None and (series_id == site_id or not _is_id(site, series_id)):
+        yield "series_id", f"{series_id!r} is not the series of {site_id} on {site}"
     part = part_of_series(site, site_id)
-    is_other = series_id is not None and (series_id == site_id or not _is_id(site, series_id))
-    yield "series_id", is_other, f"{series_id!r} is not the series of {site_id} on {site}"
-    is_other = movie.kind != part.kind if part else movie.kind == "season"
-    yield "kind", is_other, f"{site_id} is no {movie.kind} on {site}, by its id"
-    is_other = part is not None and (series_id, movie.season) != (part.series_id, part.season)
-    yield "season", is_other, f"{site_id} is not of season {movie.season} of {series_id}"
-    is_before = (
-        movie.year is not None and movie.end_year is not None and movie.end_year < movie.year
-    )
-    yield "end_year", is_before, f"{movie.end_year} is before the year {movie.year}"
+    if movie.kind != part.kind if part else movie.kind == "season":
+        yield "kind", f"{site_id} is no {movie.kind} on {site}, by its id"
+    if part is not None and (series_id, movie.season) != (part.series_id, part.season):
+        yield "season", f"{site_id} is not of season {movie.season} of {series_id}"
+    if movie.year is not None and movie.end_year is not None and movie.end_year < movie.year:
+        yield "end_year", f"{movie.end_year} is before the year {movie.year}"
     date = movie.release_date
-    is_none = date is not None and not _is_date(date)
-    yield "release_date", is_none, f"{date!r} is not a date such as 1999-03-31 or 1999-03"
-    yield from _rules_of_parts(movie)
-    yield from _rules_of_unknown_fields(movie)
+    if date is not None and not _is_date(date):
+        yield "release_date", f"{date!r} is not a date such as 1999-03-31 or 1999-03"
+    yield from _faults_of_parts(movie)
+    yield from _faults_of_unknown_fields(movie)
 
 
-def _rules_of_parts(movie: Movie) -> Iterator[_Rule]:
-    keys: dict[str, list[Any]] = {
-        "credits": [(credit.role, credit.position) for credit in movie.credits],
-        "scores": [score.kind for score in movie.scores],
-        "amounts": [amount.kind for amount in movie.amounts],
-        "offers": [offer.key() for offer in movie.offers],
-        "awards": [award.event for award in movie.awards],
-        "related": [(title.relation, title.site_id) for title in movie.related],
-    }
-    for field, found in keys.items():
-        yield (
-            field,
-            len(set(found)) < len(found),
-            "two of them have the same kind or the same position",
-        )
+def _faults_of_parts(movie: Movie) -> Iterator[_Fault]:
+    for field, key_of in _KEYS_OF_PARTS.items():
+        found = getattr(movie, field)
+        if len(set(map(key_of, found))) < len(found):
+            yield field, "two of them have the same kind or the same position"
     for number, credit in enumerate(movie.credits):
         if credit.name is None and credit.person_id is None:
-            yield f"credits[{number}]", True, "a person has neither a name nor an id"
-    # A sentence with all of a part is written only where it is wrong: that takes longer than to
-    # look.
+            yield f"credits[{number}]", "a person has neither a name nor an id"
     for number, score in enumerate(movie.scores):
         if not _fits_its_kind(score):
             sentence = f"{score!r} is beyond what a score of that kind can be"
-            yield f"scores[{number}]", True, sentence
+            yield f"scores[{number}]", sentence
     for offer in filterfalse(_has_right_price, movie.offers):
-        yield "offers", True, f"{offer.kind} for {offer.price!r} {offer.currency}"
+        yield "offers", f"{offer.kind} for {offer.price!r} {offer.currency}"
     for number, title in enumerate(movie.related):
-        yield (
-            f"related[{number}]",
-            not _is_id(movie.site, title.site_id),
-            f"{title.site_id!r} is not an id of {movie.site}",
-        )
+        if not _is_id(movie.site, title.site_id):
+            sentence = f"{title.site_id!r} is not an id of {movie.site}"
+            yield f"related[{number}]", sentence
 
 
-def _rules_of_unknown_fields(movie: Movie) -> Iterator[_Rule]:
+_KEYS_OF_PARTS: dict[str, Callable[[Any], Any]] = {
+    "credits": attrgetter("role", "position"),
+    "scores": attrgetter("kind"),
+    "amounts": attrgetter("kind"),
+    "offers": Offer.key,
+    "awards": attrgetter("event"),
+    "related": attrgetter("relation", "site_id"),
+}
+"""What no two parts of a movie have in common."""
+
+
+def _faults_of_unknown_fields(movie: Movie) -> Iterator[_Fault]:
     names = movie.unknown_fields
-    yield (
-        "unknown_fields",
-        names != sorted(set(names)),
-        f"{names!r} is not sorted, or names a field twice",
-    )
-    foreign = without_depending(movie.site, names) - _may_be_unknown(movie)
-    yield (
-        "unknown_fields",
-        bool(foreign),
-        f"{sorted(foreign)} is no field that {movie.site} has of a {movie.kind}",
-    )
-    present = present_in(movie).intersection(names)
-    yield "unknown_fields", bool(present), f"{sorted(present)} is named there, and has a value"
+    if names != sorted(set(names)):
+        yield "unknown_fields", f"{names!r} is not sorted, or names a field twice"
+    if foreign := without_depending(movie.site, names) - _may_be_unknown(movie):
+        sentence = f"{sorted(foreign)} is no field that {movie.site} has of a {movie.kind}"
+        yield "unknown_fields", sentence
+    if present := present_in(movie).intersection(names):
+        yield "unknown_fields", f"{sorted(present)} is named there, and has a value"
 
 
 def _fits_its_kind(score: Score) -> bool:

@@ -8,6 +8,7 @@ unknown, and `Movie.unknown_fields` names it by its column. Readers and profiles
 from __future__ import annotations
 
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from moviecrawler.items import AmountKind, Movie, Relation, Role
@@ -181,9 +182,15 @@ def score_facts_published(movie: Movie) -> set[str]:
 
 def present_in(movie: Movie) -> set[str]:
     """Return the columns that a movie has a value for; `imdb_votes` is among them."""
-    found = {name for name in PLAIN_NAMES if getattr(movie, name) not in _NOTHING}
+    found = {
+        name
+        for name, value in zip(PLAIN_NAMES, _plain_values(movie), strict=True)
+        if value or value not in _NOTHING
+    }
     for name, (attribute, _) in PARTS.items():
-        found |= {column_of(f"{name}.{getattr(part, attribute)}") for part in getattr(movie, name)}
+        if parts := getattr(movie, name):
+            kinds = {getattr(part, attribute) for part in parts}
+            found |= {column_of(f"{name}.{kind}") for kind in kinds}
     for score in movie.scores:
         found |= {
             column_of(f"scores.{score.kind}.{fact}")
@@ -212,6 +219,7 @@ PLAIN_NAMES: Final = tuple(
     )
 )
 """The fields of `Movie` that may be unknown and that have no parts."""
+_plain_values: Final = attrgetter(*PLAIN_NAMES)
 
 
 def unknown_fields_of(movie: Movie, stated: Collection[str] = ()) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +14,7 @@ from scrapy import Request
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.frontier.contract import holds_none
-from moviecrawler.items import Fetched, Movie
+from moviecrawler.items import Batch, Fetched, Movie
 from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.politeness.middleware import politeness_of
@@ -197,9 +198,10 @@ class DatasetSpider(ListSpider):
         )
         async with aclosing(reading):
             try:
-                async for title in reading:
-                    missing.pop(str(title.site_id), None)
-                    for item in self._items_of(title):
+                async for batch in reading:
+                    for title in batch:
+                        missing.pop(str(title.site_id), None)
+                    for item in self._items_of(batch, response):
                         yield item
                 if datasets.ranks:
                     yield datasets.chart(str(list_name), self.plan.limit, utc_now())
@@ -238,17 +240,31 @@ class DatasetSpider(ListSpider):
             client,
         )
 
-    def _items_of(self, title: Movie | MissingTitle) -> Iterator[Any]:
-        """Yield the Movie, or the Miss, of a title of the datasets."""
+    def _items_of(
+        self, titles: Iterable[Movie | MissingTitle], response: Response
+    ) -> Iterator[Any]:
+        """Yield the Movies, and the Misses, of titles of the datasets."""
         now = utc_now()
-        if isinstance(title, Movie):
-            title.scraped_at = now
-            title.note = self._note_of(title, str(title.site_id))
-            yield title
+        movies = []
+        for title in titles:
+            if isinstance(title, Movie):
+                title.scraped_at = now
+                title.note = self._note_of(title, str(title.site_id))
+                movies.append(title)
+            else:
+                site_id = title.site_id
+                note = Fetched.of(self.site, site_id, None, now)
+                yield from self.title_missed(site_id, None, title.outcome, title.reason, now, note)
+        if self._takes_batches:
+            yield Batch(movies=movies, response=response)
         else:
-            site_id = title.site_id
-            note = Fetched.of(self.site, site_id, None, now)
-            yield from self.title_missed(site_id, None, title.outcome, title.reason, now, note)
+            yield from movies
+
+    @cached_property
+    def _takes_batches(self) -> bool:
+        """Whether all pipelines take a Batch; those of others take movies."""
+        paths = self.settings.get_component_priority_dict_with_base("ITEM_PIPELINES")
+        return all(str(path).startswith("moviecrawler.") for path in paths)
 
     def _report_damage(self, datasets: DatasetPass, url: str) -> None:
         """Account for damaged rows, and for a list that may lack titles because of them."""

@@ -11,7 +11,7 @@ from scrapy.utils.test import get_crawler
 
 from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.items import Miss, Movie
-from moviecrawler.signals import item_completed, item_outcomes, store_opened
+from moviecrawler.signals import item_outcomes, items_completed, store_opened
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -34,12 +34,12 @@ class Crawl:
         self.crawler = get_crawler(Spider)
         self.completion = ItemCompletion.from_crawler(self.crawler)
         self.completed: list[tuple[Any, frozenset[str]]] = []
-        self.crawler.signals.connect(self._item_completed, item_completed)
+        self.crawler.signals.connect(self._items_completed, items_completed)
         for store in stores:
             self.send(store_opened, store=store)
 
-    def _item_completed(self, item: Any, outcomes: frozenset[str]) -> None:
-        self.completed.append((item, outcomes))
+    def _items_completed(self, items: list[Any], outcomes: frozenset[str]) -> None:
+        self.completed += [(item, outcomes) for item in items]
 
     def send(self, signal: object, **arguments: Any) -> None:
         self.crawler.signals.send_catch_log(signal, **arguments)
@@ -87,7 +87,7 @@ def test_a_page_is_not_held_while_a_store_fills_its_batch_but_its_request_is() -
     def listen(request: Request | None) -> None:
         completed.append(request)
 
-    crawl.crawler.signals.connect(listen, item_completed)
+    crawl.crawler.signals.connect(listen, items_completed)
     request = Request("https://x.example/")
     response = Response("https://x.example/", request=request)
     page = weakref.ref(response)

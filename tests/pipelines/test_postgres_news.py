@@ -23,9 +23,9 @@ from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.items import CoveredBySeries, Fetched, Miss, Movie
 from moviecrawler.pipelines.postgres import PostgresPipeline, PostgresStore
 from moviecrawler.signals import (
-    item_completed,
     item_outcomes,
-    item_passed,
+    items_completed,
+    items_passed,
     nothing_queued,
     store_opened,
     title_failed,
@@ -52,14 +52,14 @@ class Running:
     def __post_init__(self) -> None:
         self.passed: list[Any] = []
         self.completed: list[tuple[Any, Request | None]] = []
-        self.crawler.signals.connect(self._passed, item_passed)
-        self.crawler.signals.connect(self._completed, item_completed)
+        self.crawler.signals.connect(self._passed, items_passed)
+        self.crawler.signals.connect(self._completed, items_completed)
 
-    def _passed(self, item: Any) -> None:
-        self.passed.append(item)
+    def _passed(self, items: list[Any]) -> None:
+        self.passed += items
 
-    def _completed(self, item: Any, request: Request | None) -> None:
-        self.completed.append((item, request))
+    def _completed(self, items: list[Any], request: Request | None) -> None:
+        self.completed += [(item, request) for item in items]
 
     def tell(self, signal: object, **arguments: Any) -> None:
         self.crawler.signals.send_catch_log(signal, **arguments)
