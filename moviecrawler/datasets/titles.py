@@ -9,12 +9,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta, json
 
@@ -57,8 +56,11 @@ _basics = json.Decoder(
 )
 _ratings = json.Decoder(tuple[str, Value, Votes, Text], strict=False)
 _episode = json.Decoder(tuple[str, TitleId, Number, Number, Text], strict=False)
-_people = json.Decoder(tuple[str, int, _PersonId, str, Text, Text], strict=False)
-_akas = json.Decoder(tuple[str, int, str, Text, Text, Text, Text], strict=False)
+_Person = tuple[str, int, _PersonId, str, Text, Text]
+_OtherTitle = tuple[str, int, str, Text, Text, Text, Text]
+_people = json.Decoder(list[_Person], strict=False)
+_characters = json.Decoder(list[str])
+_akas = json.Decoder(list[_OtherTitle], strict=False)
 _CAST: Final[dict[str, Role]] = {"actor": "cast", "actress": "cast", "self": "cast"}
 """Roles by category. Archive footage of somebody is no part that they play."""
 _CREW: Final[dict[str, Role]] = {"director": "director", "writer": "writer"}
@@ -162,7 +164,10 @@ def read_titles(tables: Tables) -> Iterator[Movie | MissingTitle]:
         yield _title(
             tables,
             site_id,
-            {name: [row for *_, row in group] for name, group in groupby(of_title, itemgetter(1))},
+            {
+                name: [cells[2] for cells in group]
+                for name, group in groupby(of_title, itemgetter(1))
+            },
         )
 
 
@@ -174,15 +179,12 @@ def _title(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | 
     for dataset, reader in _READERS.items():
         if dataset not in rows:
             continue
-        decoded: list[Any] = []
-        for row in rows[dataset]:
-            try:
-                decoded.append(reader.decode(row))
-            except UntitledError as error:
-                return MissingTitle(site_id, "absent", str(error))
-            except ValueError as error:  # msgspec's is one
-                tables.note(dataset, site_id, str(error))
-        combined = reader.combine(decoded)
+        try:
+            combined = reader(rows[dataset])
+        except UntitledError as error:
+            return MissingTitle(site_id, "absent", str(error))
+        except ValueError:
+            combined = reader(_undamaged(tables, dataset, site_id, rows[dataset]))
         is_damaged = (dataset, site_id) in tables.damaged
         if not is_damaged or (combined and dataset in _SELECTIONS):
             found[dataset] = combined
@@ -199,6 +201,19 @@ def _title(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | 
         unknown.add("series_title")
     movie.unknown_fields = sorted(unknown)
     return movie
+
+
+def _undamaged(tables: Tables, dataset: str, site_id: str, rows: list[str]) -> list[str]:
+    """Note the damaged ones of a title's rows, and return the others."""
+    undamaged = []
+    for row in rows:
+        try:
+            _READERS[dataset]([row])
+        except ValueError as error:  # msgspec's is one
+            tables.note(dataset, site_id, str(error))
+        else:
+            undamaged.append(row)
+    return undamaged
 
 
 def _missing(tables: Tables, site_id: str) -> MissingTitle:
@@ -253,41 +268,39 @@ def movie_of(row: str) -> Movie:
     return movie
 
 
-class _Person(NamedTuple):
-    ordering: int
-    person_id: str
-    category: str
-    characters: list[str]
-    name: str | None
+def _array(rows: list[str]) -> str:
+    """Return rows, which are JSON, as one array: to decode it is faster than to decode each."""
+    return f"[{','.join(rows)}]"
 
 
-def _person(row: str) -> _Person:
-    """Return the person in a row, in JSON, of `title.principals`. Raises ValueError."""
-    _, ordering, person_id, category, characters, name = _people.decode(row)
-    played = json.decode(characters, type=list[str]) if characters else []
-    return _Person(ordering, person_id, category, played, name)
+def _credits(roles: dict[str, Role], rows: list[str]) -> list[Credit]:
+    """Return the people of each role, each once, with the characters of all their rows.
 
-
-def _credits(roles: dict[str, Role], people: list[_Person]) -> list[Credit]:
-    """Return the people of each role, each once, with the characters of all their rows."""
-    names: dict[Role, dict[str, Text]] = {role: {} for role in roles.values()}
-    characters: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for person in sorted(people, key=attrgetter("ordering")):  # never that of lines
-        role = roles.get(person.category)
-        if role is not None and person.person_id:
-            names[role][person.person_id] = person.name
-            characters[person.person_id].update(dict.fromkeys(person.characters))
-    return [
-        Credit(
+    The rows are those of `title.principals`. Raises ValueError for a damaged one.
+    """
+    people: dict[Role, dict[str, Credit]] = {role: {} for role in roles.values()}
+    played: dict[str, list[str]] = {}
+    # By `ordering`, which never is that of lines.
+    for _, _, person_id, category, characters, name in sorted(
+        _people.decode(_array(rows)), key=itemgetter(1)
+    ):
+        parts = _characters.decode(characters) if characters else []
+        role = roles.get(category)
+        if role is None or not person_id:
+            continue
+        if person_id in played:
+            parts = played[person_id] + parts
+        played[person_id] = parts
+        of_role = people[role]
+        known = of_role.get(person_id)
+        of_role[person_id] = Credit(
             name=name,
             role=role,
-            position=position,
+            position=known.position if known else len(of_role) + 1,
             person_id=person_id,
-            character=_joined(characters[person_id]),
+            character=_joined(dict.fromkeys(parts)) if parts else None,
         )
-        for role, named in names.items()
-        for position, (person_id, name) in enumerate(named.items(), start=1)
-    ]
+    return [credit for of_role in people.values() for credit in of_role.values()]
 
 
 def _joined(characters: Iterable[str]) -> str | None:
@@ -297,7 +310,7 @@ def _joined(characters: Iterable[str]) -> str | None:
     return text or None
 
 
-def _other_titles(rows: list[tuple[str, int, str, Text, Text, Text, Text]]) -> list[OtherTitle]:
+def _other_titles(rows: list[str]) -> list[OtherTitle]:
     """Return the titles in other countries.
 
     Several types of one title are separated by a control character.
@@ -309,32 +322,29 @@ def _other_titles(rows: list[tuple[str, int, str, Text, Text, Text, Text]]) -> l
             language=language,
             kind=types and types.replace("\x02", ", "),
         )
-        for _, _, title, country, language, types, _ in sorted(rows, key=itemgetter(1))
+        for _, _, title, country, language, types, _ in sorted(
+            _akas.decode(_array(rows)), key=itemgetter(1)
+        )
         if len(title) <= _MAX_TITLE
     ]
 
 
-def _scores(rows: list[tuple[str, float, int, Text]]) -> list[Score]:
-    return [Score(kind=ID_SITE, value=mean, count=votes) for _, mean, votes, _ in rows[:1]]
+def _scores(rows: list[str]) -> list[Score]:
+    decoded = [_ratings.decode(row) for row in rows]
+    return [Score(kind=ID_SITE, value=mean, count=votes) for _, mean, votes, _ in decoded[:1]]
 
 
-def _first(rows: list[Any]) -> Any:
-    return next(iter(rows), None)
+def _first(decode: Callable[[str], Any], rows: list[str]) -> Any:
+    return next(iter([decode(row) for row in rows]), None)
 
 
-class _Reader(NamedTuple):
-    decode: Callable[[str], Any]
-    """Reads a row, in JSON. A ValueError says that it is damaged."""
-    combine: Callable[[list[Any]], Any]
-    """Makes what a title has of its decoded rows."""
-
-
-_READERS: Final = {
-    BASICS: _Reader(movie_of, _first),
-    RATINGS: _Reader(_ratings.decode, _scores),
-    CREW: _Reader(_person, partial(_credits, _CREW)),
-    PRINCIPALS: _Reader(_person, partial(_credits, _CAST)),
-    AKAS: _Reader(_akas.decode, _other_titles),
-    EPISODE: _Reader(_episode.decode, _first),
+_READERS: Final[dict[str, Callable[[list[str]], Any]]] = {
+    BASICS: partial(_first, movie_of),
+    RATINGS: _scores,
+    CREW: partial(_credits, _CREW),
+    PRINCIPALS: partial(_credits, _CAST),
+    AKAS: _other_titles,
+    EPISODE: partial(_first, _episode.decode),
 }
-"""How the rows of a title are read, by dataset."""
+"""What makes, of the rows of a dataset, which are JSON, what a title has of them. A ValueError says
+that one is damaged."""
