@@ -52,6 +52,7 @@ class PostgresTables:
 
     name = "the database that DATABASE_URL names"
     dialect: Dialect = "postgres"
+    is_loading = False
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor

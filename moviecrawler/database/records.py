@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
@@ -103,6 +103,10 @@ class Tables(Protocol):
     def new_ids(self, table: Table, number: int, /) -> list[int]:
         """Return ids that no row has."""
 
+    @property
+    def is_loading(self) -> bool:
+        """Whether so much is written that people are stored when all of it is."""
+
     def places_of(self, keys: Collection[Key], /) -> Mapping[Key, Place]:
         """Return the titles to which new records with these keys belong, where they are known."""
 
@@ -185,6 +189,7 @@ COMPARED: Final = View(
 """What `catalogue.matching` compares."""
 
 
+@lru_cache(1024)
 def text_of(time: datetime) -> str:
     """Return a time in UTC, as both databases read it."""
     return time.astimezone(UTC).isoformat()
@@ -195,7 +200,7 @@ def _encode(kind: str, value: Any) -> Any:
     if value is None:
         return None
     if kind == "json":
-        return msgspec.json.encode(value).decode()
+        return "[]" if value == [] else msgspec.json.encode(value).decode()
     return text_of(value) if kind == "time" else value
 
 
@@ -299,15 +304,21 @@ def _read_children(
 
 def _child_rows(table: Table, stored: Stored) -> list[Row]:
     """Return the rows of a movie's list: there are many, so each is made by a few calls."""
+    parts = getattr(stored.movie, table.of_record)
+    if not parts:
+        return []
     form = _ROW_FORMS[table]
+    record_id = stored.record_id
+    if form.is_plain:
+        return [(record_id, *form.read(part)) for part in parts]
     rows: list[Row] = []
-    for position, part in enumerate(getattr(stored.movie, table.of_record), 1):
+    for position, part in enumerate(parts, 1):
         cells = list(form.read(part))
         if table is OFFERS:
             cells[form.since] = stored.offered_since[part.key()]
         for index, kind in form.encoded:
             cells[index] = _encode(kind, cells[index])
-        own = (stored.record_id, position) if form.has_position else (stored.record_id,)
+        own = (record_id, position) if form.has_position else (record_id,)
         rows.append((*own, *cells))
     return rows
 
@@ -325,6 +336,9 @@ class _RowForm:
     since: int
     """The index of `since`; -1 where there is none."""
 
+    is_plain: bool
+    """Whether the other cells are what is read."""
+
     @classmethod
     def of(cls, table: Table) -> Self:
         item = ITEMS[table.of_record]
@@ -332,11 +346,13 @@ class _RowForm:
         names = list(table.columns)[2 if has_position else 1 :]
         kinds = [table.type_of(name) for name in names]
         attributes = [{"since": "seen_at", **ATTRIBUTES}.get(name, name) for name in names]
+        encoded = [(n, kind) for n, kind in enumerate(kinds) if kind in {"json", "time"}]
         return cls(
             has_position=has_position,
             read=attrgetter(*attributes),
-            encoded=[(n, kind) for n, kind in enumerate(kinds) if kind in {"json", "time"}],
+            encoded=encoded,
             since=names.index("since") if "since" in names else -1,
+            is_plain=not has_position and not encoded,
         )
 
 
@@ -344,13 +360,27 @@ _OFFERED: Final = tuple(name for name in ENDED_OFFERS.columns if name in Offer._
 _ROW_FORMS: Final = {table: _RowForm.of(table) for table in CHILDREN}
 
 
+_read_record: Final = attrgetter(
+    *(f"movie.{name}" if name in FIELDS else name for name in RECORDS.columns)
+)
+_ENCODED: Final = [
+    (index, kind)
+    for index, kind in enumerate(map(RECORDS.type_of, RECORDS.columns))
+    if kind in {"json", "time"}
+]
+
+
 def _record_row(stored: Stored) -> Row:
     """Return a record's row; an older record of a title belongs to the newer one alone."""
-    movie = {name: getattr(stored.movie, name) for name in FIELDS}
-    own = {name: getattr(stored, name, None) for name in RECORDS.columns if name not in FIELDS}
+    cells = list(_read_record(stored))
+    for index, kind in _ENCODED:
+        cells[index] = _encode(kind, cells[index])
     if stored.newer_id is not None:
-        own["title_id"] = None
-    return encoded(RECORDS, own | movie)
+        cells[_TITLE_ID] = None
+    return tuple(cells)
+
+
+_TITLE_ID: Final = list(RECORDS.columns).index("title_id")
 
 
 def by_key(
@@ -579,7 +609,8 @@ class BatchWriter:
         self._tables.upsert(RECORDS, [_record_row(stored) for stored in old])
         self._write_history(changes)
         self._write_ended_offers(changes)
-        self._write_people(changes)
+        if not self._tables.is_loading:
+            self._write_people(changes)
         for table in CHILDREN:
             rows: list[Row] = []
             replaced: list[Row] = []
@@ -706,7 +737,7 @@ class _Change:
         for table in CHILDREN:
             rows = _child_rows(table, self.after)
             known = [] if self.before is None else _child_rows(table, self.before)
-            if set(rows) != set(known):
+            if rows != known and (not known or set(rows) != set(known)):
                 self.rows[table] = rows
 
     def is_of_another_content(self) -> bool:

@@ -24,7 +24,7 @@ from moviecrawler.sites import SCORE_SITES, SCORES
 from moviecrawler.sites import SITES as PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from moviecrawler.database.records import Row
     from moviecrawler.database.tables import Dialect
@@ -160,14 +160,18 @@ def _fingerprint(texts: list[str]) -> str:
 
 
 @contextmanager
-def said_while(sentence: str, seconds: float = REMIND_SECONDS) -> Iterator[None]:
-    """Log every 10 seconds that something still goes on."""
+def said_while(
+    sentence: str,
+    seconds: float = REMIND_SECONDS,
+    report: Callable[[str], object] = logger.warning,
+) -> Iterator[None]:
+    """Report every 10 seconds that something still goes on."""
     began = time.monotonic()
     is_over = Event()
 
     def remind() -> None:
         while not is_over.wait(seconds):
-            logger.warning("%s for %.0f s", sentence, time.monotonic() - began)
+            report(f"{sentence} for {time.monotonic() - began:.0f} s")
 
     thread = Thread(target=remind, daemon=True)
     thread.start()

@@ -12,19 +12,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from moviecrawler.basics.progress import Progress
 from moviecrawler.database.aliases import embedded_aliases
 from moviecrawler.database.records import COMPARED, read_stored
+from moviecrawler.database.schema import said_while
 from moviecrawler.database.sql import read_sql
-from moviecrawler.database.sqlite import SqliteTables, transaction
-from moviecrawler.matching.titles import match_titles, newer_records
+from moviecrawler.database.sqlite import SqliteTables, last_record_id, transaction
+from moviecrawler.matching.forms import block_keys
+from moviecrawler.matching.titles import match_titles, newer_records, title_of
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCORES, SITES
 from moviecrawler.sites.ids import by_authority
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Self
 
+    from moviecrawler.database.records import Stored
     from moviecrawler.items import ScoreKind, Site, TitleKind
 
 
@@ -84,6 +88,8 @@ SCORE_COLUMNS: Final = {
 ID_COLUMNS: Final = {site: f"{site}_id" for site in SITES}
 _KINDS: Final = {column: kind for kind, column in SCORE_COLUMNS.items()}
 _SITES: Final = {column: site for site, column in ID_COLUMNS.items()}
+_RECORDS_AT_ONCE = 5_000
+"""Records of IMDb that are in memory while it is decided which are compared."""
 _PLACE = read_sql("place_embedded.sql")
 _VALUES = ", ".join(
     f"CAST({column} AS double precision) AS {column}" for column in SCORE_COLUMNS.values()
@@ -146,21 +152,19 @@ def scoreboard_query(collation: str, kind: TitleKind | None, limit: int | None) 
     return query if limit is None else f"{query} LIMIT {limit:d}"
 
 
-def records_in(connection: sqlite3.Connection) -> int:
-    """Return how many records there are."""
-    ((count,),) = connection.execute("SELECT count(*) FROM records")
-    return int(count)
+def match_embedded(
+    connection: sqlite3.Connection, report: Callable[[str], object] = lambda _: None
+) -> None:
+    """Decide which records of the embedded database are one title. Raises sqlite3.Error.
 
-
-def match_embedded(connection: sqlite3.Connection) -> None:
-    """Decide which records of the embedded database are one title. Raises sqlite3.Error."""
-    # Its libraries would slow down every start.
-
+    Only records that may share their title with another one are in memory. `report` is called with
+    a line of progress every ten seconds.
+    """
     tables = SqliteTables(connection)
     with transaction(connection, "DEFERRED"):
         ((written,),) = connection.execute("SELECT written FROM state")
-        found = read_stored(tables, "kind NOT IN ('season', 'episode')", (), view=COMPARED)
         aliases = embedded_aliases(connection)
+        found = _compared(connection, aliases.get(ID_SITE, {}), report)
     movies = [stored.movie for stored in found]
     ids = {id(stored.movie): stored.record_id for stored in found}
     older = newer_records(movies, aliases)
@@ -175,15 +179,55 @@ def match_embedded(connection: sqlite3.Connection) -> None:
         placed += [(record_id, records[0], None) for record_id in records]
         reasons = [", ".join(match.reasons) for match in joined.matches]
         matched_by.append((records[0], msgspec.json.encode(reasons).decode()))
-    with transaction(connection, "IMMEDIATE"):
+    with (
+        said_while("The titles of all records are being written", report=report),
+        transaction(connection, "IMMEDIATE"),
+    ):
         connection.execute(
-            "CREATE TEMPORARY TABLE placed (record_id PRIMARY KEY, title_id, newer_id)"
+            "CREATE TEMPORARY TABLE placed (record_id INTEGER PRIMARY KEY, title_id, newer_id)"
         )
-        connection.execute("CREATE TEMPORARY TABLE matched (title_id PRIMARY KEY, matched_by)")
+        connection.execute(
+            "CREATE TEMPORARY TABLE matched (title_id INTEGER PRIMARY KEY, matched_by)"
+        )
         connection.executemany("INSERT INTO placed VALUES (?, ?, ?)", placed)
         connection.executemany("INSERT INTO matched VALUES (?, ?)", matched_by)
         tables.run(_PLACE)
         connection.execute("UPDATE state SET matched = ? WHERE matched < ?", (written, written))
+
+
+def has_other_sites(connection: sqlite3.Connection) -> bool:
+    """Return whether there are records with which those of IMDb are compared."""
+    query = "SELECT EXISTS (SELECT 1 FROM records WHERE site < ? OR site > ?)"
+    ((has_some,),) = connection.execute(query, (ID_SITE, ID_SITE))
+    return bool(has_some)
+
+
+def _compared(
+    connection: sqlite3.Connection, aliases: Mapping[str, str], report: Callable[[str], object]
+) -> list[Stored]:
+    """Return the records that may be one title with another, in their order.
+
+    They are those of all other sites, those of IMDb that share a key with one of them, and those
+    that `aliases` of IMDb name.
+    """
+    tables = SqliteTables(connection)
+    condition = "kind NOT IN ('season', 'episode') AND site"
+    found = read_stored(tables, f"{condition} <> {{mark}}", (), ID_SITE, view=COMPARED)
+    named = {*aliases, *aliases.values()}
+    if not found and not named:
+        return []
+    keys = {key for stored in found for key in block_keys(title_of(stored.movie))}
+    last = last_record_id(connection)
+    progress = Progress(report, "records of IMDb compared", last)
+    part = f"{condition} = {{mark}} AND record_id BETWEEN {{mark}} AND {{mark}}"
+    for first in range(1, last + 1, _RECORDS_AT_ONCE):
+        through = first + _RECORDS_AT_ONCE - 1
+        for stored in read_stored(tables, part, (), ID_SITE, first, through, view=COMPARED):
+            title = title_of(stored.movie)
+            if stored.movie.site_id in named or not keys.isdisjoint(block_keys(title)):
+                found.append(stored)
+        progress.note(through)
+    return sorted(found, key=lambda stored: stored.record_id)
 
 
 def scoreboard_rows(

@@ -7,12 +7,14 @@ import logging
 import shutil
 import sqlite3
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from filelock import FileLock, Timeout
 
+from moviecrawler.basics.clock import latest
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.basics.files import run_script
+from moviecrawler.database.records import text_of
 from moviecrawler.database.schema import (
     REMIND_SECONDS,
     VERSION,
@@ -20,6 +22,8 @@ from moviecrawler.database.schema import (
     said_while,
     update_schema,
 )
+from moviecrawler.database.sql import read_sql
+from moviecrawler.database.tables import CHILDREN
 from moviecrawler.database.views import VIEWS, csv_views
 
 if TYPE_CHECKING:
@@ -71,8 +75,12 @@ class SqliteTables:
 
     def new_ids(self, _: Table, number: int) -> list[int]:
         """Return ids that no row has; a title has the id of the first of its records."""
-        ((last,),) = self.connection.execute("SELECT coalesce(max(record_id), 0) FROM records")
+        last = last_record_id(self.connection)
         return list(range(last + 1, last + 1 + number))
+
+    @property
+    def is_loading(self) -> bool:
+        return is_loading(self.connection)
 
     def places_of(self, _: Collection[Key]) -> dict[Key, Place]:
         return {}
@@ -121,6 +129,51 @@ def open_sqlite(folder: Path) -> sqlite3.Connection:
             f"{path} is damaged or no SQLite file ({error}); move it away"
         ) from error
     return connection
+
+
+# --- Loading many records -------------------------------------------------------------------------
+#
+# A large load writes all over the indexes of people, and over their table. So while one goes on,
+# the indexes below are dropped, and people are not written. That there are no such indexes says
+# that a load goes on: whoever writes meanwhile leaves people to its end, and whoever opens the
+# database after a kill ends it.
+
+_DROPPED: Final = {
+    name: statement for table in CHILDREN for name, statement in table.index_statements.items()
+}
+_LOADED_PEOPLE: Final = read_sql("loaded_people.sql")
+
+
+def last_record_id(connection: sqlite3.Connection) -> int:
+    """Return the id of the newest record; 0 when there is none."""
+    ((last,),) = connection.execute("SELECT coalesce(max(record_id), 0) FROM records")
+    return int(last)
+
+
+def is_loading(connection: sqlite3.Connection) -> bool:
+    """Return whether a load goes on, or was broken off."""
+    marks = ", ".join("?" * len(_DROPPED))
+    query = f"SELECT count(*) FROM sqlite_master WHERE name IN ({marks})"
+    ((indexes,),) = connection.execute(query, list(_DROPPED))
+    return bool(indexes < len(_DROPPED))
+
+
+def begin_loading(connection: sqlite3.Connection) -> None:
+    """Begin a load, inside the transaction of its first batch."""
+    for name in _DROPPED:
+        connection.execute(f"DROP INDEX IF EXISTS {name}")
+
+
+def end_loading(connection: sqlite3.Connection) -> None:
+    """End a load: create the indexes, and store the people of all records."""
+    with (
+        said_while("The people of all records are being indexed"),
+        transaction(connection, "IMMEDIATE"),
+    ):
+        if is_loading(connection):  # another process may have done it meanwhile
+            for statement in _DROPPED.values():
+                connection.execute(statement.replace("INDEX", "INDEX IF NOT EXISTS", 1))
+            connection.execute(_LOADED_PEOPLE, (text_of(latest()),))
 
 
 def read_sqlite(folder: Path) -> sqlite3.Connection:
@@ -183,6 +236,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
                 with transaction(connection, "IMMEDIATE"):
                     update_schema(tables)
                 connection.execute("PRAGMA legacy_alter_table = OFF")
+        if is_loading(connection):
+            end_loading(connection)
     # A commit must be on the disk when it returns, as the batch is then reported durable.
     connection.execute("PRAGMA synchronous = FULL")
     # 32 MB: a batch of titles writes all over the indexes of people, and with SQLite's 2 MB a sixth

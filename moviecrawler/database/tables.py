@@ -95,11 +95,17 @@ class Table:
             lines.append(self.constraints[dialect])
         end = " WITHOUT ROWID" if dialect == "sqlite" and not is_serial else ""
         columns = ",\n    ".join(lines)
-        statements = [f"CREATE TABLE {self.name} (\n    {columns}\n){end}"]
+        table = f"CREATE TABLE {self.name} (\n    {columns}\n){end}"
+        return [table, *self.index_statements.values()]
+
+    @property
+    def index_statements(self) -> dict[str, str]:
+        """The statements that create the indexes, by their names."""
+        statements = {}
         for name, rows in self.indexes.items():
             unique = "UNIQUE " if rows.startswith("UNIQUE ") else ""
             indexed = rows.removeprefix(unique)
-            statements.append(
+            statements[f"{self.name}_{name}"] = (
                 f"CREATE {unique}INDEX {self.name}_{name}\n    ON {self.name} {indexed}"
             )
         return statements

@@ -17,8 +17,17 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.basics.errors import OutputError, RejectedError, SchemaError, TransientStoreError
 from moviecrawler.database.records import BatchWriter
-from moviecrawler.database.scoreboard import match_embedded, records_in
-from moviecrawler.database.sqlite import FILE, SqliteTables, open_sqlite, transaction
+from moviecrawler.database.scoreboard import has_other_sites, match_embedded
+from moviecrawler.database.sqlite import (
+    FILE,
+    SqliteTables,
+    begin_loading,
+    end_loading,
+    is_loading,
+    last_record_id,
+    open_sqlite,
+    transaction,
+)
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.csv_export import export, is_outdated
 from moviecrawler.pipelines.files import check_data_dir
@@ -38,8 +47,13 @@ _WRONG_STATEMENT = re.compile("no such (?:table|column)|has no column|syntax err
 """What SQLite says of a statement that its tables don't fit: these have no error code."""
 _HURRIED_EXPORT_SECONDS = 5.0
 """Seconds that waiting for another process and exporting may take after SIGTERM or Ctrl-C."""
+_BULK_BATCH = 100
+"""Records of a batch that only a source with many titles at once fills."""
+_BULK_SHARE = 10
+"""A load begins when what was written in such batches is more than a tenth of all records."""
 MOST_TITLES_AT_THE_END = 50_000
-"""Records above which only `scrapy scoreboard` matches them, as it takes minutes."""
+"""Records above which only `scrapy scoreboard` compares those of several sites: it takes
+minutes."""
 
 
 class SqlitePipeline(BatchingPipeline):
@@ -50,7 +64,7 @@ class SqlitePipeline(BatchingPipeline):
 
     # Small batches let readers of the database follow the crawl; a commit costs only a few
     # milliseconds.
-    default_limits = Limits(batch_seconds=0.5)
+    default_limits = Limits(batch_items=2_000, buffer_items=4_000, batch_seconds=0.5)
 
     @classmethod
     def store_from_settings(cls, settings: BaseSettings) -> SqliteStore:
@@ -78,6 +92,7 @@ class SqliteStore(Store):
         self._with_csv = with_csv
         self._open: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None  # which one it has opened
+        self._bulk_records = 0  # written in large batches, one after the other
 
     def open(self) -> None:
         """Open `movies.sqlite3`, and create it when it is missing."""
@@ -89,8 +104,11 @@ class SqliteStore(Store):
         connection = self._connection
         try:
             with transaction(connection, "IMMEDIATE"):
+                self._choose_loading(len(records))
                 BatchWriter(SqliteTables(connection), self._margin).write(in_order(records))
                 connection.execute("UPDATE state SET written = written + 1")
+            if not self._bulk_records and is_loading(connection):
+                end_loading(connection)
         except (
             sqlite3.DataError,
             sqlite3.IntegrityError,
@@ -103,6 +121,12 @@ class SqliteStore(Store):
                 raise SchemaError(str(error)) from error
             raise TransientStoreError(str(error)) from error
 
+    def _choose_loading(self, batch_size: int) -> None:
+        """Begin a load once what is written in large batches is much beside what is stored."""
+        self._bulk_records = self._bulk_records + batch_size if batch_size >= _BULK_BATCH else 0
+        if self._bulk_records * _BULK_SHARE > last_record_id(self._connection):
+            begin_loading(self._connection)
+
     def close(self) -> None:
         """Match records, update the files, and close the database.
 
@@ -112,6 +136,8 @@ class SqliteStore(Store):
         if self._open is None:
             return
         try:
+            if is_loading(self._open) and not self.hurried:
+                end_loading(self._open)
             self._match()
             failure = self._export() if self._with_csv else ""
             if _identity(self._folder / FILE) != self._file:
@@ -141,14 +167,15 @@ class SqliteStore(Store):
         written, matched = connection.execute("SELECT written, matched FROM state").fetchone()
         if written == matched:
             return
-        if (records := records_in(connection)) > MOST_TITLES_AT_THE_END:
+        records = last_record_id(connection)
+        if records > MOST_TITLES_AT_THE_END and has_other_sites(connection):
             self.remark = (
                 f"{records:,} records are not matched with those of other sites yet; "
                 "run scrapy scoreboard to do that"
             )
             return
         try:
-            match_embedded(connection)
+            match_embedded(connection, logger.info)
         except sqlite3.DatabaseError as error:
             logger.warning("The records of %s are not matched anew: %s", self._folder / FILE, error)
 

@@ -328,8 +328,10 @@ async def test_a_scoreboard_that_is_not_made_anew_is_told(
 ) -> None:
     monkeypatch.setattr("moviecrawler.pipelines.sqlite.MOST_TITLES_AT_THE_END", 1)
     async with running(SqliteStore(tmp_path), tmp_path) as run:
-        for number in range(2):
-            await run.pipeline.process_item(make_movie(number))
+        await run.pipeline.process_item(make_movie(1))
+        url = "https://www.rottentomatoes.com/m/ebb"
+        other = make_movie(2, site="rottentomatoes", site_id="m/ebb", url=url, scores=[])
+        await run.pipeline.process_item(other)
     remark = (
         "2 records are not matched with those of other sites yet; run scrapy scoreboard to do that"
     )

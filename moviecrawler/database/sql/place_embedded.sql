@@ -1,6 +1,12 @@
 -- Gives the records of the embedded database to their titles. The id of a title is that of its
--- first record. `placed` (record_id, title_id, newer_id) has all records but seasons and episodes,
--- `matched` (title_id, matched_by) their titles.
+-- first record. `placed` (record_id, title_id, newer_id) has the records that were compared,
+-- `matched` (title_id, matched_by) the titles that have several. Every other record is a title of
+-- its own.
+INSERT OR IGNORE INTO placed
+SELECT record_id, record_id, NULL
+FROM records
+WHERE title_id IS NOT record_id AND kind NOT IN ('season', 'episode');
+
 UPDATE records
 SET title_id = p.title_id, newer_id = p.newer_id
 FROM placed p
@@ -10,14 +16,14 @@ WHERE p.record_id = records.record_id
 DELETE FROM titles WHERE title_id NOT IN (
     SELECT title_id FROM records WHERE title_id IS NOT NULL);
 
-INSERT INTO titles (
+INSERT INTO titles AS known (
     title_id, matched_by, imdb_id, title, original_title, kind, year, runtime_minutes)
-SELECT r.record_id, m.matched_by, i.site_id, r.title, r.original_title, r.kind, r.year,
-    r.runtime_minutes
-FROM matched m
-JOIN records r ON r.record_id = m.title_id
-LEFT JOIN records i ON i.title_id = m.title_id AND i.site = 'imdb'
-WHERE true
+SELECT r.record_id, coalesce(m.matched_by, '[]'), i.site_id, r.title, r.original_title, r.kind,
+    r.year, r.runtime_minutes
+FROM records r
+LEFT JOIN matched m ON m.title_id = r.record_id
+LEFT JOIN records i ON i.title_id = r.record_id AND i.site = 'imdb'
+WHERE r.title_id = r.record_id AND r.kind NOT IN ('season', 'episode')
 ON CONFLICT (title_id) DO UPDATE SET
     matched_by = excluded.matched_by,
     imdb_id = excluded.imdb_id,
@@ -25,7 +31,13 @@ ON CONFLICT (title_id) DO UPDATE SET
     original_title = excluded.original_title,
     kind = excluded.kind,
     year = excluded.year,
-    runtime_minutes = excluded.runtime_minutes;
+    runtime_minutes = excluded.runtime_minutes
+WHERE (known.matched_by, known.title, known.kind)
+        <> (excluded.matched_by, excluded.title, excluded.kind)
+    OR known.imdb_id IS NOT excluded.imdb_id
+    OR known.original_title IS NOT excluded.original_title
+    OR known.year IS NOT excluded.year
+    OR known.runtime_minutes IS NOT excluded.runtime_minutes;
 
 -- Seasons and episodes are titles of their own, which follow their series.
 UPDATE titles
