@@ -308,5 +308,6 @@ def _cell(column: str, kind: str) -> str:
         return f"CASE {column} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"
     if kind == "json":
         value = f"iif(json_type({column}) = 'object', key || '=', '') || value"
-        return f"(SELECT group_concat({value}, '; ') FROM json_each({column}))"
+        cell = f"(SELECT group_concat({value}, '; ') FROM json_each({column}))"
+        return f"CASE WHEN {column} <> '[]' THEN {cell} END"
     return column
