@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import socket
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, inspect
 
+from moviecrawler import __version__
 from moviecrawler.basics.credentials import holds_secret
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.service_urls import is_redis_url
@@ -343,7 +343,7 @@ SETTINGS: tuple[type[Options], ...] = (
 
 SCRAPYS: dict[str, Any] = {
     # --- Who asks. A browser's name would be a lie, and gets challenges from IMDb all the same.
-    "USER_AGENT": f"moviecrawler/{version('moviecrawler')}",
+    "USER_AGENT": f"moviecrawler/{__version__}",
     "DEFAULT_REQUEST_HEADERS": {
         "Accept": "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8",
         # Without it IMDb answers in the language of our address.

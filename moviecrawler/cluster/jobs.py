@@ -287,7 +287,7 @@ def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
             raise ConfigurationError(
                 f"setting {name} can't be made by a job; make it in the project's settings.py "
                 "and deploy that, or in the nodes' environment. "
-                "SETTINGS.md says which a job can make"
+                "moviecrawler/SETTINGS.md says which a job can make"
             )
     if "file" in job.arguments:
         raise ConfigurationError(

@@ -28,7 +28,7 @@ class Ran:
 def copy_project(folder: Path) -> Path:
     """Copy what the image's builder gets into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("pyproject.toml", "README.md", "LICENSE", "scrapy.cfg"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "scrapy.cfg"):
         shutil.copy(PROJECT / name, folder)
     shutil.copytree(
         PROJECT / "moviecrawler",
