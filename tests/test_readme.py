@@ -125,20 +125,25 @@ def test_record_is_what_the_scoreboard_prints(demo: Finished) -> None:
     assert row == record
 
 
-def test_the_notebook_draws_three_plots_of_the_demo(
-    demo: Finished, monkeypatch: pytest.MonkeyPatch
+def test_the_notebook_draws_three_plots_of_the_demo_wherever_it_is_started(
+    demo: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells = json.loads((PROJECT / "moviecrawler/examples/scores.ipynb").read_text("utf-8"))["cells"]
     assert not any(cell.get("outputs") for cell in cells)
-    monkeypatch.chdir(demo.data)
     import matplotlib as mpl  # noqa: PLC0415 - it takes a second, in each process
     from matplotlib import pyplot as plt  # noqa: PLC0415 - as above
 
     mpl.use("Agg")
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)  # where the project is
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match="run there: moviecrawler demo"):
+        exec(code[0], {})  # noqa: S102 - it is this project's own
+    (demo.data / "data/notebooks").mkdir()
+    monkeypatch.chdir(demo.data / "data/notebooks")
     names: dict[str, Any] = {}
-    for cell in cells:
-        if cell["cell_type"] == "code":
-            exec("".join(cell["source"]), names)  # noqa: S102 - it is this project's own
+    for cell in code:
+        exec(cell, names)  # noqa: S102 - as above
     assert set(names["films"]["title"]) >= {"The Falling Mask", "Sable Whale"}
     drawn = [
         axes.get_title()

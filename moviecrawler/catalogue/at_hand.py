@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from moviecrawler.catalogue.imdb_import import ImdbDatasets, Selection
+from moviecrawler.database.reading import reading_sqlite
 from moviecrawler.database.records import COMPARED, read_stored
-from moviecrawler.database.sqlite import FILE, SqliteTables, read_sqlite
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import prepare
 from moviecrawler.matching.titles import title_of
@@ -33,10 +32,9 @@ _KINDS: frozenset[TitleKind] = frozenset({"movie", "series", "short", "video"})
 def stored_titles(folder: Path) -> Iterator[Title]:
     """Yield the titles of the embedded database that have an IMDb id.
 
-    Those that IMDb itself has told come first. Raises FileNotFoundError, or sqlite3.Error.
+    Those that IMDb itself has told come first. Raises the same as `reading_sqlite`.
     """
-    with closing(read_sqlite(folder)) as connection:
-        tables = SqliteTables(connection, str(folder / FILE))
+    with reading_sqlite(folder) as tables:
         ids = [record_id for (record_id,) in tables.select(_WITH_IMDB_ID, (), ID_SITE)]
         for first in range(0, len(ids), _RECORDS_AT_ONCE):
             some = ids[first : first + _RECORDS_AT_ONCE]

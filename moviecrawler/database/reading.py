@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,12 +39,22 @@ def reading(settings: BaseSettings) -> Iterator[SchemaTables]:
         raise ConfigurationError(
             "SQLITE_ENABLED is 0, so there is no embedded database; set DATABASE_URL"
         )
-    folder = Path(settings.get("DATA_DIR", "data"))
-    with closing(read_sqlite(folder)) as connection:
-        tables = SqliteTables(connection, str(folder / FILE))
-        if is_up_to_date(tables):
-            yield tables
-            return
-    open_sqlite(folder).close()
-    with closing(read_sqlite(folder)) as connection:
-        yield SqliteTables(connection, str(folder / FILE))
+    with reading_sqlite(Path(settings.get("DATA_DIR", "data"))) as tables:
+        yield tables
+
+
+@contextmanager
+def reading_sqlite(folder: Path) -> Iterator[SqliteTables]:
+    """Give the tables of a folder's embedded database; see `reading`."""
+    name = str(folder / FILE)
+    try:
+        with closing(read_sqlite(folder)) as connection:
+            is_old = not is_up_to_date(SqliteTables(connection, name))
+        if is_old:
+            open_sqlite(folder).close()
+        with closing(read_sqlite(folder)) as connection:
+            yield SqliteTables(connection, name)
+    except sqlite3.DatabaseError as error:
+        raise ConfigurationError(
+            f"the database in {folder} can't be read ({error}); if it is damaged, move it away"
+        ) from error

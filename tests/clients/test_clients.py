@@ -1,11 +1,12 @@
 """Programs that others wrote.
 
 At two nodes: scrapydweb, logparser, python-scrapyd-api and gerapy's calls. Without nodes:
-kubernetes-validate.
+kubernetes-validate, and Jupyter.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -17,7 +18,10 @@ from typing import Any
 import pytest
 from urllib3 import encode_multipart_formdata
 
+from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.deploy.checkout import Ran, run
+from tests.pipelines.runs import make_movie, record_of
+from tests.pipelines.stored import opened
 from tests.services.nodes import Node, cluster, free_port, toy_egg
 from tests.services.redis import RedisServer
 from tests.shared import PROJECT
@@ -200,6 +204,20 @@ def test_manifests_are_right_by_kubernetes_own_schemas(programs: Path) -> None:
     subprocess.run(
         [programs / "kubernetes-validate", "--strict", "-k", "1.37.0", *manifests], check=True
     )
+
+
+def test_jupyter_runs_the_notebook_in_its_own_folder(programs: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with opened(SqliteStore(tmp_path / "data")) as store:
+        store.write([record_of(make_movie(number)) for number in range(1, 9)])
+    (tmp_path / "mine").mkdir()
+    notebook = tmp_path / "mine" / "scores.ipynb"
+    shutil.copy(PROJECT / "moviecrawler/examples/scores.ipynb", notebook)
+    jupyter = (str(programs / "jupyter"), "execute", "--inplace", str(notebook))
+    subprocess.run(jupyter, check=True, cwd="/", env={**os.environ, "HOME": str(tmp_path)})
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    drawn = [output for cell in cells for output in cell.get("outputs", ())]
+    assert sum("image/png" in output.get("data", ()) for output in drawn) == 3
 
 
 def test_logparser_reads_a_log(programs: Path, nodes: list[Node], tmp_path: Path) -> None:
