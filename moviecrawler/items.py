@@ -547,7 +547,8 @@ class Page:
 
     site: Site
     kind: str
-    """The page kind: title or chart; movie, tv or finder; movie, tv, browse or browse-json."""
+    """The page kind: title, fullcredits or chart; movie, tv or finder; movie, tv, browse or
+    browse-json."""
     movie: Movie | None = None
     listing: Listing | None = None
     seasons: list[Movie] = field(default_factory=list)

@@ -13,11 +13,10 @@ It raises one of UNREADABLE when it can't understand what is there; the field is
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
-from moviecrawler.items import Credit, Role, Score
+from moviecrawler.items import Role, Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -44,10 +43,6 @@ UNREADABLE: Final = (
 """The errors of a reader whose data is not what it expects."""
 _T = TypeVar("_T")
 _ROLES: Final = get_args(Role)
-Person = tuple[str, str | None, str | None]
-"""A person's name, link and character."""
-_PERSON_ID: Final = re.compile(r"/(nm\d{7,10}|(?:person|celebrity)/[^/?#\s]+)")
-"""`nm0000206` on IMDb, `person/…` on Metacritic, `celebrity/…` on Rotten Tomatoes."""
 
 
 class ShapeError(ValueError):
@@ -152,35 +147,6 @@ def first_of_each(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[_T
     for item in items:
         known.setdefault(key(item), item)
     return list(known.values())
-
-
-def one_of_each(role: Role, people: Iterable[Credit]) -> list[Credit]:
-    """Return the credits of a role in order, without duplicates, numbered from 1."""
-    credits_ = first_of_each(people, lambda credit: credit.person_id or credit.name)
-    for position, credit in enumerate(credits_, start=1):
-        credit.role = role
-        credit.position = position
-    return credits_
-
-
-def new_credits(role: Role, people: Iterable[Person]) -> list[Credit]:
-    """Return the credits of a role without duplicates.
-
-    A person's id is in the link to their page.
-    """
-    return one_of_each(
-        role,
-        (
-            Credit(name=name, role=role, position=0, person_id=_id_in(link), character=played)
-            for name, link, played in people
-            if name
-        ),
-    )
-
-
-def _id_in(link: str | None) -> str | None:
-    found = _PERSON_ID.search(link or "")
-    return found[1] if found else None
 
 
 def one_of_each_title(titles: Iterable[RelatedTitle]) -> list[RelatedTitle]:

@@ -19,8 +19,8 @@ from moviecrawler.extract.findings import (
     Findings,
     ShapeError,
     attempt,
-    new_credits,
 )
+from moviecrawler.extract.people import Person, new_credits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -137,7 +137,7 @@ def people(role: Role, value: Any) -> list[Credit]:
     if not all(names):
         raise ShapeError("credits", f"a {role} without a name")
     links = [dig.text(person, "url") or dig.text(person, "sameAs") for person in persons]
-    return new_credits(role, ((name, link, None) for name, link in zip(names, links, strict=True)))
+    return new_credits(role, map(Person, names, links))
 
 
 def number(value: Any) -> float | None:

@@ -23,11 +23,14 @@ from moviecrawler.sites.fields import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     from moviecrawler.items import Movie, Offer
 
 _FULLNESS = {source: rank for rank, source in enumerate(("list", "dataset", "page"))}
+_MOST_SHOWN = 20
+"""Members of the cast that a title's page shows: of more, it shows the first."""
 assert set(_FULLNESS) == set(get_args(Source))  # noqa: S101 - a new source needs a rank above
 
 
@@ -67,6 +70,9 @@ def complete(movie: Movie, known: Movie) -> Movie:
     source = max(movie.source, known.source, key=_FULLNESS.__getitem__)
     present = present_in(known)
     unknown = without_depending(movie.site, movie.unknown_fields)
+    if _shows_first_of_cast(movie, known):
+        movie = _without(movie, {"cast"})
+        unknown.add(column_of("credits.cast"))
     if movie.source != "dataset":
         unknown |= ONLY_IN_DATASETS & present - present_in(movie)
     else:
@@ -99,6 +105,18 @@ def complete(movie: Movie, known: Movie) -> Movie:
         still -= ONLY_IN_DATASETS
     names = columns_of(movie.site, still)
     return replace(movie, **changes, unknown_fields=names, source=source)
+
+
+def _shows_first_of_cast(movie: Movie, known: Movie) -> bool:
+    """Return whether a movie has only some of a cast that is longer than a title's page shows."""
+    cast = _people(known, "cast")
+    shown = _people(movie, "cast")
+    return bool(shown) and len(cast) > _MOST_SHOWN and shown < cast
+
+
+def _without(movie: Movie, roles: Collection[Role]) -> Movie:
+    kept = [credit for credit in movie.credits if credit.role not in roles]
+    return replace(movie, credits=kept)
 
 
 def _with_seen_at(offer: Offer, movie: Movie, known: Movie) -> Offer:
@@ -134,8 +152,7 @@ def _without_poorer(movie: Movie, known: Movie) -> Movie:
     """
     poorer = {role for role in get_args(Role) if not _people(known, role) <= _people(movie, role)}
     return replace(
-        movie,
-        credits=[credit for credit in movie.credits if credit.role not in poorer],
+        _without(movie, poorer),
         genres=movie.genres if set(known.genres) <= set(movie.genres) else [],
     )
 

@@ -74,6 +74,9 @@ class Collection(Titles, Protocol):
     def series(self) -> Titles:
         """The series."""
 
+    def find(self, site: Site, site_id: str) -> tuple[Title, Movie] | None:
+        """Return a title and the item of one of its pages; None where a site has none."""
+
     def critics(self, site: Site, index: int) -> int | None:
         """Return a film's score by critics on a site, of 0 to 100; None where it has none."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import LONGEST_REASON
-from moviecrawler.items import CoveredBySeries, Entry, Fetch, Movie
+from moviecrawler.items import CoveredBySeries, Entry, Fetch, Movie, Role
 from moviecrawler.middlewares.compression import sent_size
 from moviecrawler.politeness.gate import Disallowed
 from moviecrawler.politeness.meta import DIRECT, POOL_META
@@ -130,6 +130,17 @@ def movie_and_seasons(page: Page, movie: Movie, title_id: str) -> tuple[Movie, l
     series.unknown_fields = unknown_fields_of(series)
     season.source = "list"  # one title was asked for
     return series, [season]
+
+
+def with_credits(movie: Movie, full: Movie) -> Movie:
+    """Return a title with the people of its page of full credits, where that has a role."""
+    roles = {credit.role for credit in full.credits}
+    kept = [credit for credit in movie.credits if credit.role not in roles]
+    order = get_args(Role)
+    movie.credits = sorted([*kept, *full.credits], key=lambda credit: order.index(credit.role))
+    known = {column_of(f"credits.{role}") for role in roles}
+    movie.unknown_fields = [name for name in movie.unknown_fields if name not in known]
+    return movie
 
 
 def movie_of_list(site: Site, site_id: str, found: Found) -> Movie | None:

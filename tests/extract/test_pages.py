@@ -14,7 +14,7 @@ PAGES = ["imdb/title-2025-rank-1046", "metacritic/nuxt3-movie"]
 OTHERS = {
     "imdb": [
         "title/tt0900001/reference/",
-        "title/tt0900001/fullcredits",
+        "title/tt0900001/fullcredits/cast",
         "search/title/",
         "name/nm0900001/",
         "",

@@ -108,6 +108,23 @@ def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:
     assert complete(of_dataset, page).people("cast") == of_dataset.credits
 
 
+def test_a_page_that_shows_the_first_of_the_cast_keeps_the_full_cast() -> None:
+    def movie(cast: range, writers: int = 1) -> Movie:
+        people = [Credit(name=f"P {n}", role="cast", position=n) for n in cast]
+        people += [Credit(name=f"W {n}", role="writer", position=n) for n in range(1, 1 + writers)]
+        return Movie(
+            site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", credits=people
+        )
+
+    full = movie(range(1, 31))
+    for merged in (complete(movie(range(1, 19)), full), complete(full, movie(range(1, 19)))):
+        assert len(merged.people("cast")) == 30
+        assert merged.unknown_fields == []
+    assert len(complete(movie(range(1, 19)), movie(range(1, 21))).people("cast")) == 18
+    assert len(complete(movie(range(13, 31)), movie(range(1, 30))).people("cast")) == 18
+    assert len(complete(movie(range(1, 19)), movie(range(1, 31), 2)).people("writer")) == 1
+
+
 def test_a_reading_takes_the_place_of_older_ones_only() -> None:
     now = datetime(2026, 11, 1, tzinfo=UTC)
     page = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", scraped_at=now)

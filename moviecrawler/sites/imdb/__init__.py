@@ -56,7 +56,7 @@ PROFILE = SiteProfile(
         "populartv": TitleList(path="/chart/tvmeter/", kind="series", is_trending=True),
     },
     pages=(
-        PageForm(path=rf"(?:/{_LANGUAGE})?/title/tt\d+/?", reader="title"),
+        PageForm(path=rf"(?:/{_LANGUAGE})?/title/tt\d+(?:/(?:fullcredits/?)?)?", reader="title"),
         PageForm(path=rf"(?:/{_LANGUAGE})?/chart/[\w-]+/?", reader="chart"),
     ),
     published=USUAL_FIELDS

@@ -10,7 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, one_of_each
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError
+from moviecrawler.extract.people import one_of_each, without_notes
 from moviecrawler.items import Credit
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ PERSON_ID = re.compile(r"nm\d{7,10}")
 _CATEGORY = "amzn1.imdb.concept.name_credit_category."
 _GROUP = "amzn1.imdb.concept.name_credit_group."
 _ROLES: dict[str | None, Role] = {
+    "cast": "cast",
+    _GROUP + "7caf7d16-5db9-4f4f-8864-d4c6e711c686": "cast",
     "director": "director",
     _CATEGORY + "ace5cb4c-8708-4238-9542-04641e7c8171": "director",
     "writer": "writer",
@@ -134,3 +137,32 @@ def _name_of(character: Any) -> str:
     if name is None:
         raise ShapeError("credits", "a character without a name")
     return name
+
+
+# --- The page of full credits ---------------------------------------------------------------------
+
+
+def of_full_credits(categories: Any, role: Role) -> list[Credit] | None:
+    """Read a role's list on the page of full credits; None where it has none.
+
+    The cast has its first 250 there; another list that leaves out people is not read.
+    """
+    for category in dig.items(categories):
+        if _ROLES.get(dig.text(category, "id")) == role:
+            rows = dig.items(category, "section", "items")
+            is_whole = dig.integer(category, "section", "total") in {None, len(rows)}
+            people = [_full_credit(row, role) for row in rows]
+            return one_of_each(role, people) if is_whole or role == "cast" else None
+    return None
+
+
+def _full_credit(row: Any, role: Role) -> Credit:
+    name = dig.text(row, "rowTitle")
+    person_id = dig.text(row, "id")
+    if name is None or person_id is None or not PERSON_ID.fullmatch(person_id):
+        raise ShapeError("credits", f"a {role} with the name {name!r} and the id {person_id!r}")
+    characters = dig.texts()(dig.at(row, "characters")) if role == "cast" else None
+    played = dict.fromkeys(filter(None, map(without_notes, characters or ())))
+    return Credit(
+        name=name, role=role, position=0, person_id=person_id, character=" / ".join(played) or None
+    )

@@ -1,4 +1,4 @@
-"""IMDb's pages since 2022: titles and charts.
+"""IMDb's pages since 2022: titles, their full credits, and charts.
 
 Their facts are in the JSON of their `__NEXT_DATA__` script. That holds objects of IMDb's GraphQL
 API; a title's page has two about its title, `aboveTheFoldData` and `mainColumnData`. `imdb_title`
@@ -21,7 +21,7 @@ from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.ids import id_in_url
 from moviecrawler.sites.imdb import values
 from moviecrawler.sites.imdb.props import page_props
-from moviecrawler.sites.imdb.title import read_movie
+from moviecrawler.sites.imdb.title import read_full_credits, read_movie
 from moviecrawler.sites.scores import linked_score
 from moviecrawler.sites.titles import finished, new_title, title_in
 
@@ -41,8 +41,14 @@ its cast are the stars."""
 
 
 def title(body: bytes) -> Page:
-    """Read a title's page. Raises ExtractionError when it doesn't say which title it is about."""
+    """Read a title's page, or that of its full credits.
+
+    Raises ExtractionError when it doesn't say which title it is about.
+    """
     props = attempt(lambda: page_props(body)) or {}
+    content = props.get("contentData")
+    if isinstance(content, dict) and "categories" in content:
+        return Page(site="imdb", kind="fullcredits", movie=finished(read_full_credits(content)))
     sources = [about for key in _SOURCES if (about := props.get(key))]
     try:
         found = read_movie(sources) if sources else _linked(body)

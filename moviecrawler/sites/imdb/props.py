@@ -38,7 +38,10 @@ _TITLE = _object("Title", **dict.fromkeys(KEYS, Any) | _LARGE)
 """What is read of an object about one title."""
 _OBJECTS = {"aboveTheFoldData": _TITLE | None, "mainColumnData": _TITLE | None}
 _NEXT_DATA = _object(
-    "NextData", props=_object("Props", pageProps=_object("PageProps", **_OBJECTS, pageData=Any))
+    "NextData",
+    props=_object(
+        "Props", pageProps=_object("PageProps", **_OBJECTS, pageData=Any, contentData=Any)
+    ),
 )
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from moviecrawler.items import Credit
 from moviecrawler.sites.replicas import Markup, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moviecrawler.items import AmountKind, Credit, Movie, RelatedTitle
+    from moviecrawler.items import AmountKind, Movie, RelatedTitle
     from moviecrawler.sites.replicas import Collection, Title
 
 _POPULAR_SIZE = 100
@@ -52,11 +53,14 @@ def title_page(_title: Title, movie: Movie) -> Markup:
 def list_page(
     collection: Collection, path: str, _query: Mapping[str, str], _host: str
 ) -> Markup | None:
-    """Return a chart of titles in their order; None where the path is none of a chart.
+    """Return a chart of titles in their order, or a page of full credits; None for another path.
 
     The box office gives no ranks and years.
     """
     beginning, _, name = path.partition("/")
+    if beginning == "title" and name.endswith("/fullcredits"):
+        found = collection.find("imdb", name.removesuffix("/fullcredits"))
+        return None if found is None else _full_credits(found[1])
     if beginning != "chart" or name not in CHARTS:
         return None
     titles = collection.series if "tv" in name else collection
@@ -74,6 +78,50 @@ def list_page(
     url = f"https://www.imdb.com{route}/"
     title = f"{name} - IMDb"
     return _page(title, url, route, {"pageData": data})
+
+
+def full_cast(movie: Movie) -> list[Credit]:
+    """Return the cast of a title on its page of full credits, which begins as on its own page."""
+    shown = movie.people("cast")
+    number = int(str(movie.site_id)[2:])
+    more = [
+        Credit(
+            name=f"Extra {place}",
+            role="cast",
+            position=place,
+            person_id=f"nm{8_000_000 + number % 10_000 * 100 + place}",
+            character=f"Passer-by {place}",
+        )
+        for place in range(len(shown) + 1, 31)
+    ]
+    return [*shown, *more]
+
+
+def _full_credits(movie: Movie) -> Markup:
+    """Return the page of full credits. Notes stand behind characters."""
+    lists: dict[str, list[Credit]] = {
+        "director": movie.people("director"),
+        "writer": movie.people("writer"),
+        "cast": full_cast(movie),
+    }
+    categories = [
+        {"id": role, "section": {"items": [*map(_listed, people)], "total": len(people)}}
+        for role, people in lists.items()
+        if people
+    ]
+    data = {"contentData": {"entityMetadata": _rated(movie), "categories": categories}}
+    url = f"{movie.url}fullcredits/"
+    return _page(f"{movie.title} - Full cast", url, "/title/[tconst]/fullcredits", data)
+
+
+def _listed(credit: Credit) -> dict[str, Any]:
+    names = credit.character.split(" / ") if credit.character else []
+    return {
+        "id": credit.person_id,
+        "rowTitle": credit.name,
+        "characters": [f"{name} (uncredited)" for name in names],
+        "isCast": credit.role == "cast",
+    }
 
 
 def _page(title: str, url: str, route: str, data: dict[str, Any]) -> Markup:

@@ -12,7 +12,7 @@ from moviecrawler.extract import dig
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, first
 from moviecrawler.items import Role
 from moviecrawler.sites.imdb import values
-from moviecrawler.sites.imdb.credits import CREDIT_KEYS, credit_readers
+from moviecrawler.sites.imdb.credits import CREDIT_KEYS, credit_readers, of_full_credits
 from moviecrawler.sites.titles import new_title
 
 if TYPE_CHECKING:
@@ -106,7 +106,38 @@ KEYS: Final = (
 def read_movie(sources: list[dict[str, Any]]) -> Findings:
     """Return the title of a page's objects; each fact is that of the first object that has it.
 
-    Raises ShapeError when they name no title, or several, or don't say of what type it is.
+    Raises ShapeError as `_identified` does.
+    """
+    found = _identified(sources)
+    name = found.movie.title
+    kind = found.movie.kind
+    found.look("title_type", lambda: _stated(sources, "titleType.id"))
+    original = dig.readers(dig.text, sources, "originalTitleText.text")
+    found.look("original_title", lambda: ABSENT if (stated := first(*original)) == name else stated)
+    dig.look(found, (*_FACTS, *_FACTS_OF.get(kind, _OF_MOVIES)), sources)
+    found.look("awards", *(partial(values.read_awards, source) for source in sources))
+    for role in get_args(Role):
+        found.look(f"credits.{role}", *credit_readers(sources, role))
+    return found
+
+
+def read_full_credits(content: Any) -> Findings:
+    """Return the title of a page of full credits, with its people alone.
+
+    Raises ShapeError as `_identified` does, and when the page has no people.
+    """
+    found = _identified([dig.at(content, "entityMetadata")])
+    for role in get_args(Role):
+        found.look(f"credits.{role}", partial(of_full_credits, content["categories"], role))
+    if not found.movie.credits:
+        raise ShapeError("credits", "the page has no list of people that is known")
+    return found
+
+
+def _identified(sources: list[Any]) -> Findings:
+    """Return a title with its id, name and kind.
+
+    Raises ShapeError when the objects name no title, or several, or don't say of what type it is.
     """
     stated_ids = [attempt(partial(values.read_id, source, "id")) for source in sources]
     ids = dict.fromkeys(filter(None, stated_ids))
@@ -119,17 +150,9 @@ def read_movie(sources: list[dict[str, Any]]) -> Findings:
     if title_type is None:
         raise ShapeError("title_type", "the page has no titleType")
     kind = values.TITLE_KINDS.get(title_type, "other")
-    found = Findings(new_title("imdb", next(iter(ids)), name, kind))
-    found.look("title_type", lambda: title_type)
-    original = dig.readers(dig.text, sources, "originalTitleText.text")
-    found.look("original_title", lambda: ABSENT if (stated := first(*original)) == name else stated)
-    dig.look(found, (*_FACTS, *_FACTS_OF.get(kind, _OF_MOVIES)), sources)
-    found.look("awards", *(partial(values.read_awards, source) for source in sources))
-    for role in get_args(Role):
-        found.look(f"credits.{role}", *credit_readers(sources, role))
-    return found
+    return Findings(new_title("imdb", next(iter(ids)), name, kind))
 
 
-def _stated(sources: list[dict[str, Any]], path: str) -> str | None:
+def _stated(sources: list[Any], path: str) -> str | None:
     found = first(*dig.readers(dig.text, sources, path))
     return None if found is ABSENT else found

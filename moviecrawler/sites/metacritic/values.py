@@ -17,10 +17,10 @@ from moviecrawler.extract.findings import (
     ShapeError,
     attempt,
     first_of_each,
-    new_credits,
     one_of_each_title,
 )
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
+from moviecrawler.extract.people import Person, new_credits, without_notes
 from moviecrawler.items import Award, Offer, RelatedTitle, Score
 from moviecrawler.sites import SCORES, SITES
 from moviecrawler.sites.ids import id_in_url, imdb_id_of, part_of_series
@@ -49,9 +49,6 @@ OFFER_KINDS: Final[dict[str, OfferKind]] = {
 IMAGES: Final = SITES["metacritic"].home + "/a/img/catalog"
 _LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
 _JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
-_NOTE: Final = re.compile(
-    r"(?<!\s)\s*\((?:voice|uncredited|archive|segment|as |credit)[^()]*\)", re.IGNORECASE
-)
 
 
 id_in: Final = partial(id_in_url, "metacritic")
@@ -162,7 +159,7 @@ def read_people(role: Role, people: Any) -> list[Credit]:
     return new_credits(role, (_person(role, person) for person in dig.items(people)))
 
 
-def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:
+def _person(role: Role, person: Any) -> Person:
     name = dig.text(person, "name")
     if name is None:
         raise ShapeError("credits", f"a {role} without a name")
@@ -171,8 +168,9 @@ def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:
         raise ShapeError("credits", f"a {role} without an address or roles")
     # Of a member of the cast these are the parts played, of all others what they did.
     roles = map(dig.text, dig.items(person, "roles")) if role == "cast" else ()
-    parts = (_NOTE.sub("", part) for part in roles if part)
-    return name, None if address is ABSENT else address, " / ".join(filter(None, parts)) or None
+    characters = (without_notes(part) for part in roles if part)
+    link = None if address is ABSENT else address
+    return Person(name, link, " / ".join(filter(None, characters)) or None)
 
 
 def id_of_product(product: Any) -> str:

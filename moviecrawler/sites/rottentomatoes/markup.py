@@ -15,13 +15,13 @@ from moviecrawler.extract import dig
 from moviecrawler.extract.findings import (
     ABSENT,
     NoValue,
-    Person,
     ShapeError,
     attempt,
     one_of_each_title,
     scores_of,
 )
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
+from moviecrawler.extract.people import Person, without_notes
 from moviecrawler.extract.trees import text_of
 from moviecrawler.items import Offer, RelatedTitle
 from moviecrawler.sites.ids import id_in_url
@@ -54,11 +54,6 @@ _LABELS: Final[dict[str, str]] = {
     "box office (gross usa)": "domestic",
 }
 """The rows of the list of details that are read, by their labels in lower case."""
-_NOTE: Final = re.compile(
-    r"(?<!\s)\s*\((?:[^()]{0,200}\b(?:voice|uncredited|archive footage|cameo)\b[^()]{0,200}"
-    r"|as [^()]*)\)",
-    re.IGNORECASE,
-)
 _JOB: Final = re.compile(
     r"^(?:(?:executive|co|associate|line|assistant|original|film|art|set|costume|production|music"
     r"|sound)[\s-]*)*"
@@ -155,11 +150,9 @@ def cast_of(tree: Selector) -> list[Person]:
         ]
         characters = [line for line in lines if not _JOB.match(line)]
         if characters or not lines:
-            part = " / ".join(
-                filter(None, (_NOTE.sub("", character).rstrip(", ") for character in characters))
-            )
+            played = " / ".join(filter(None, map(without_notes, characters)))
             link = tile.css("[href]").xpath("@href").get()
-            people.append((name, link, part or None))
+            people.append(Person(name, link, played or None))
     return people
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.basics.values import check_year, parse_runtime
 from moviecrawler.extract import dig, linked_data
-from moviecrawler.extract.findings import Findings, ShapeError, attempt, new_credits
+from moviecrawler.extract.findings import Findings, ShapeError, attempt
+from moviecrawler.extract.people import Person, new_credits
 from moviecrawler.extract.trees import text_of
 from moviecrawler.items import Score
 from moviecrawler.sites.rottentomatoes import markup, values
@@ -162,7 +163,7 @@ def read_title(
     found.look("credits.cast", lambda: new_credits("cast", markup.cast_of(tree)))
     for role in _ROLES:
         parts = rows.get(role, [])
-        found.look(f"credits.{role}", partial(new_credits, role, [(*part, None) for part in parts]))
+        found.look(f"credits.{role}", partial(new_credits, role, [Person(*part) for part in parts]))
     for kind, paths in {**_SCORE_PATHS, "popcornmeter": _popcornmeter_paths(scorecard)}.items():
         found.look(
             f"scores.{kind}", *dig.readers(partial(values.read_score, kind), [scorecard], *paths)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from moviecrawler.basics.values import check_year, parse_date
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import check_whole, decode_json, script
-from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, one_of_each, scores_of
+from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, scores_of
+from moviecrawler.extract.people import one_of_each
 from moviecrawler.items import Credit, Entry, Listing, Movie, Page
 from moviecrawler.sites.ids import kind_of_id
 from moviecrawler.sites.scores import new_score

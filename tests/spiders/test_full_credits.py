@@ -1,0 +1,122 @@
+"""IMDb's page of full credits is fetched beside each title's page, and both are one record."""
+
+import csv
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.items import Movie
+from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.sites.imdb.replica import full_cast
+from tests.crawling import Finished, crawl, crawl_command, scrapy
+from tests.middlewares.sites import Site, Told
+from tests.pipelines.stored import sqlite_movies
+from tests.services.mongo import mongo_movies
+from tests.services.postgres import postgres_movies
+from tests.services.replica import COLLECTION
+from tests.services.s3 import CREDENTIALS, s3_movies
+from tests.tables import read_movies
+
+FILMS = [movie for movie in COLLECTION.pages("imdb") if movie.kind == "movie"][:5]
+WHOLE, BROKEN, ABSENT, OTHER, ODD = (str(film.site_id) for film in FILMS)
+
+
+@pytest.fixture
+def site(replica: ReplicaProcess) -> Iterator[Site]:
+    """The replica, but for some of its pages of full credits."""
+    with Site(behind=replica.urls["imdb"]) as site:
+        site.answers[_credits_path(BROKEN)] = Told(500)
+        site.answers[_credits_path(ABSENT)] = Told(404, b"<html>" + b"Salt. " * 1000)
+        site.answers[_credits_path(ODD)] = Told(200, b"<html><body>" + b"Salt. " * 1000)
+        yield site
+
+
+def _credits_path(site_id: str) -> str:
+    return f"/title/{site_id}/fullcredits/"
+
+
+def _crawl(site: Site, *ids: str, data: Path, **settings: str) -> Finished:
+    named = f"ids={','.join(ids)}"
+    command = crawl_command("imdb", named, "credits=full", IMDB_URL=site.url)
+    return scrapy(*command, data=data, replica=None, **settings)
+
+
+def _cast(movies: list[Movie]) -> dict[str, list[str | None]]:
+    return {str(movie.site_id): [one.name for one in movie.people("cast")] for movie in movies}
+
+
+@pytest.mark.promise("A title's full credits are fetched on request, and stored in its record.")
+@pytest.mark.promise(
+    "Every store holds the same records, and a replay of the archived pages gives them again."
+)
+def test_full_credits_are_in_each_store_and_those_that_cannot_be_had_are_told(
+    site: Site,
+    database_url: str,
+    mongo_url: str,
+    s3_url: str,
+    bucket_name: str,
+    tmp_path: Path,
+) -> None:
+    s3 = {"S3_ENDPOINT_URL": s3_url, **{name: os.environ[name] for name in CREDENTIALS}}
+    archive = {"S3_BUCKET": bucket_name, **s3}
+    stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, **archive}
+    data = tmp_path / "first"
+    site.answers[_credits_path(OTHER)] = Told(302, headers={"Location": _credits_path(WHOLE)})
+    finished = _crawl(site, *(str(film.site_id) for film in FILMS), data=data, **stores)
+    own = _cast(FILMS)
+    full = {**own, WHOLE: [credit.name for credit in full_cast(FILMS[0])]}
+    assert len(full[WHOLE]) > len(own[WHOLE])
+    assert finished.code == 1
+    assert finished.stat("titles/stored") == 2
+    assert finished.stat("titles/failed") == 3
+    stored = [
+        list(read_movies(data / "movies.csv")),
+        sqlite_movies(data),
+        postgres_movies(database_url),
+        mongo_movies(mongo_url),
+        s3_movies(s3_url, bucket_name),
+    ]
+    assert [_cast(movies) for movies in stored[1:]] == [full] * 4
+    assert len(stored[0]) == len(FILMS)
+    rows = csv.DictReader((data / "misses.csv").read_text("utf-8").splitlines())
+    reasons = {row["site_id"]: row["reason"] for row in rows}
+    assert reasons.keys() == {BROKEN, OTHER, ODD}
+    assert reasons[BROKEN] == "full credits: HTTP status 500"
+    assert f"the page is that of {WHOLE}" in reasons[OTHER]
+
+    (whole,) = (movie for movie in sqlite_movies(data) if movie.site_id == WHOLE)
+    assert whole.people("cast")[-1].character == "Passer-by 30"
+    assert whole.plot == FILMS[0].plot
+
+    again = tmp_path / "again"
+    replayed = scrapy("replay", f"s3://{bucket_name}", data=again, replica=None, **s3)
+    assert _cast(sqlite_movies(again)) == full, replayed.log
+
+
+def test_the_budget_counts_full_credits_and_a_title_of_which_they_wait_is_asked_for_again(
+    site: Site, tmp_path: Path
+) -> None:
+    budget = '{"imdb": {"per_day": 3}}'
+    finished = _crawl(site, WHOLE, OTHER, data=tmp_path, SITE_BUDGETS=budget)
+    assert finished.code == 3
+    assert len(site.pages) == 3
+    assert _cast(sqlite_movies(tmp_path)).keys() < {WHOLE, OTHER}
+    assert _crawl(site, WHOLE, OTHER, data=tmp_path).code == 0
+    assert {len(cast) for cast in _cast(sqlite_movies(tmp_path)).values()} == {30}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["credits=all"], "credits is 'all'; give one of full"),
+        (["credits=full", "via=datasets"], "credits is 'full', which IMDb's datasets don't have"),
+    ],
+)
+def test_credits_that_cannot_be_had_are_refused(
+    arguments: list[str], sentence: str, tmp_path: Path
+) -> None:
+    refused = crawl("imdb", *arguments, data=tmp_path)
+    assert refused.code == 2
+    assert sentence in refused.log
