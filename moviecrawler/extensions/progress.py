@@ -1,17 +1,23 @@
-"""Logs how far a crawl is, and what it waits for."""
+"""Logs how far a crawl is, and what it waits for; shows it in one line of a terminal."""
 
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import sys
 import time
-from typing import TYPE_CHECKING
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from moviecrawler.frontier.contract import TITLE_OUTCOMES
-from moviecrawler.scrapy_internals import describe_requests
+from moviecrawler.politeness.middleware import politeness_of
+from moviecrawler.scrapy_internals import describe_requests, is_closing
 
 if TYPE_CHECKING:
     from typing import Self
@@ -23,6 +29,10 @@ logger = logging.getLogger(__name__)
 _QUIET_INTERVALS = 2
 """LOGSTATS_INTERVALs without an answer and without the end of a title, after which a line says what
 the crawl waits for."""
+_DRAW_SECONDS = 0.5
+"""Seconds between two drawings of the line."""
+_RATE_SECONDS = 60.0
+"""Seconds over which its rate is the average."""
 
 
 class Progress:
@@ -101,3 +111,121 @@ class Progress:
                     message, now - self._changed_at, waits, extra={"spider": self._crawler.spider}
                 )
         self._looked_at = now
+
+
+# --- The line of a terminal -----------------------------------------------------------------------
+
+
+def is_terminal() -> bool:
+    """Return whether standard error is a terminal on which a line can be drawn again."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+class LineHandler(logging.Handler):
+    """Writes warnings above the line, each as a sentence without what only a log needs."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record."""
+        # Only a terminal needs it: 0.03 s.
+        from tqdm import tqdm  # noqa: PLC0415
+
+        sentence = record.getMessage().partition("\n")[0]
+        error = record.exc_info[1] if record.exc_info else None
+        reason = f" ({type(error).__name__}: {error}; -L INFO shows more)" if error else ""
+        tqdm.write(f"{record.levelname}: {sentence}{reason}", file=sys.stderr)
+
+
+class ProgressLine:
+    """Shows in one line how far the crawls of a process are."""
+
+    def __init__(self) -> None:
+        self._crawlers: list[Crawler] = []
+        self._counts: deque[tuple[float, int]] = deque()
+        """Times, and how many titles were done then."""
+        self._bar: Any = None
+
+    def follow(self, crawler: Crawler) -> None:
+        """Show a crawl in the line, which stays until the last spider has closed."""
+        self._crawlers.append(crawler)
+        crawler.signals.connect(self._begin, signals.engine_started)
+        crawler.signals.connect(self._end, signals.spider_closed)
+
+    def _begin(self) -> None:
+        if self._bar is None:
+            from tqdm import tqdm  # noqa: PLC0415 - as above
+
+            tqdm.monitor_interval = 0
+            # The size of a terminal that does not tell it.
+            size = {"ncols": 80, "nrows": 24}
+            self._bar = tqdm(bar_format="{desc}", leave=False, file=sys.stderr, **size)
+            self._drawing = create_looping_call(self.draw)
+            self._drawing.start(_DRAW_SECONDS)
+
+    def _end(self, spider: Any) -> None:
+        others = [crawler for crawler in self._crawlers if crawler.spider is not spider]
+        if self._bar is not None and not any(_is_open(crawler) for crawler in others):
+            self._drawing.stop()
+            self._bar.close()
+            self._bar = None
+
+    def draw(self) -> None:
+        """Draw the line anew."""
+        self._bar.ncols = shutil.get_terminal_size().columns - 1
+        self._bar.set_description_str(self.text(time.monotonic()))
+
+    def text(self, now: float) -> str:
+        """Return the line: titles done of those requested, rate, time left, what it waits for.
+
+        Args:
+            now: Seconds by the monotonic clock.
+        """
+        figures = [(crawler, *_done_and_requested(crawler)) for crawler in self._crawlers]
+        done = sum(figure[1] for figure in figures)
+        to_go = sum(figure[2] for figure in figures) - done
+        self._counts.append((now, done))
+        while self._counts[0][0] < now - _RATE_SECONDS:
+            self._counts.popleft()
+        since, before = self._counts[0]
+        per_minute = 60 * (done - before) / max(now - since, _DRAW_SECONDS)
+        parts = [", ".join(f"{c.spidercls.name} {n:,}/{of:,}" for c, n, of in figures)]
+        if per_minute:
+            seconds = int(60 * to_go / per_minute)
+            clock = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+            parts.append(f"{per_minute:,.0f} per minute, {clock.removeprefix('0:')} left")
+        parts += list(dict.fromkeys(filter(None, map(_describe_wait, self._crawlers))))
+        return "; ".join(parts)
+
+
+def _is_open(crawler: Crawler) -> bool:
+    return crawler.spider is not None and crawler.crawling and not is_closing(crawler.engine)
+
+
+def _done_and_requested(crawler: Crawler) -> tuple[int, int]:
+    """Return how many titles of the run are done, and how many were requested, by all workers."""
+    with suppress(AttributeError, RuntimeError):  # it has not begun
+        scheduler: Any = crawler.engine.scheduler
+        if scheduler.account is not None:
+            # The account of all workers comes every few seconds.
+            by_all = sum(getattr(scheduler.account, outcome) for outcome in TITLE_OUTCOMES)
+            stats = crawler.stats.get_stats()
+            done = max(by_all, sum(stats.get(f"titles/{name}", 0) for name in TITLE_OUTCOMES))
+            return done, max(scheduler.account.titles, done)
+    return 0, 0
+
+
+def _describe_wait(crawler: Crawler) -> str:
+    """Return what a crawl waits for; empty when it has begun nothing, or has ended."""
+    with suppress(AttributeError, RuntimeError):
+        if crawler.engine.start_time is None or crawler.engine.spider is None:
+            return ""
+        if is_closing(crawler.engine):
+            return "storing what was fetched (Ctrl-C again ends at once)"
+        for gate in politeness_of(crawler).gates.values():
+            if wait := gate.describe_wait():
+                return f"waiting for {wait}"
+        if requests := describe_requests(crawler.engine):
+            return f"waiting {requests.partition(':')[0]}"
+    return ""

@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -30,7 +30,7 @@ from moviecrawler.signals import (
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -72,14 +72,19 @@ class Summary:
     the lines, so that they are the last ones in any case.
     """
 
+    is_joint: ClassVar[bool] = False
+    """Whether all crawls of this process have one summary, that of `joint_lines`."""
+
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._site: Site = crawler.spidercls.site  # type: ignore[attr-defined]
         self._started = time.monotonic()
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """Outcome of what is not stored or read → why, and how often in this process."""
-        self._stores: set[str] = set()
-        self._lines: list[str] = []
+        self.stores: set[str] = set()
+        self.counts: dict[str, int] = {}
+        """How many titles of the run ended in which way, when the spider has closed."""
+        self.lines: list[str] = []
         self._is_written = False
 
     @classmethod
@@ -98,7 +103,7 @@ class Summary:
 
     def store_opened(self, store: str) -> None:
         """Note a store, which may get nothing."""
-        self._stores.add(store)
+        self.stores.add(store)
 
     def items_passed(self, items: Sequence[Any]) -> None:
         """Note why titles are not stored."""
@@ -126,7 +131,7 @@ class Summary:
     async def spider_closed(self, reason: str) -> None:
         """Make the lines from the figures of this moment."""
         stats = self._crawler.stats.get_stats() | {"finish_reason": reason}
-        self._lines = self._lines_of(stats)
+        self.lines = self._lines_of(stats)
         code = exit_code(stats)
         self._crawler.stats.inc_value(f"crawl/{_CRAWL_ENDS[code]}")
         if self._crawler.engine.start_time is None:  # an engine that has not started does not stop
@@ -137,23 +142,32 @@ class Summary:
 
         By now all outcomes are in the catalogue.
         """
-        if self._lines:
+        if self.lines:
             await self._complete()
             self.write()
 
     async def _complete(self) -> None:
-        self._lines[-1] += await self._due()
+        self.lines[-1] += await self._due()
         if self._crawler.settings["LOG_FILE"]:
-            text = "\n  ".join(self._lines)
+            text = "\n  ".join(self.lines)
             logger.info("%s", text, extra={"spider": self._crawler.spider})
-        await self._crawler.signals.send_catch_log_async(summary_written, lines=self._lines)
+        await self._crawler.signals.send_catch_log_async(summary_written, lines=self.lines)
 
     def write(self) -> None:
         """Write the lines to standard error, unless they are written."""
-        if self._lines and not self._is_written:
+        if self.lines and not self._is_written and not self.is_joint:
             self._is_written = True
             # With --nolog there is no other way.
-            print("\n  ".join(self._lines), file=sys.stderr, flush=True)  # noqa: T201
+            print("\n  ".join(self.lines), file=sys.stderr, flush=True)  # noqa: T201
+
+    @property
+    def figures_of_stores(self) -> dict[str, Any]:
+        """The stats of stores that are numbers."""
+        return {
+            name: value
+            for name, value in self._crawler.stats.get_stats().items()
+            if name.startswith("store/") and isinstance(value, int | float)
+        }
 
     def _lines_of(self, stats: dict[str, Any]) -> list[str]:
         """Return the lines, the last without what is due."""
@@ -165,7 +179,7 @@ class Summary:
         note = f"; {spider.plan.note}" if spider.plan.note else ""
         return [
             f"{self._site}: {self._titles(stats)}{note}; in {seconds:,.1f} s ({reason})",
-            f"stores: {_stores(stats, self._stores)}",
+            f"stores: {_stores(stats, self.stores)}",
             f"refusals: {_refusals(self._site, stats)}",
             f"missing fields: {_missing(stats)}",
             f"next: {_next(stats, is_once, is_due)}",
@@ -177,17 +191,10 @@ class Summary:
         The numbers add up.
         """
         account = account_of(stats) or Account()
-        counts = {outcome: getattr(account, outcome) for outcome in TITLE_OUTCOMES}
-        # A state that was lost takes the number of titles with it.
-        titles = max(account.titles, sum(counts.values()))
-        left = titles - sum(counts.values())
-        counts["dead letters"] = min(account.dead, left)
-        left -= counts["dead letters"]
-        counts["waiting in the queue"] = min(account.open, left)
-        counts["lost"] = left - counts["waiting in the queue"]
+        self.counts = _count_titles(account)
         shown = [
             f"{count:,} {outcome}{self._why(outcome, count)}"
-            for outcome, count in counts.items()
+            for outcome, count in self.counts.items()
             if count
         ]
         if account.unread:
@@ -195,6 +202,7 @@ class Summary:
             shown.append(f"{lists} could not be read{self._why('unread', account.unread)}")
         is_finished = stats["finish_reason"] == "finished"
         nothing = "nothing found" if is_finished else "the crawl ended first"
+        titles = sum(self.counts.values())
         return f"{titles:,} titles asked for: {', '.join(shown) or nothing}"
 
     def _why(self, outcome: str, count: int) -> str:
@@ -223,6 +231,49 @@ class Summary:
         self._crawler.stats.set_value("catalogue/fetched", fetched)
         then = f", the next one on {utc_text(following)}" if following is not None else ""
         return f"; {due:,} titles are due now{then}"
+
+
+def _count_titles(account: Account) -> dict[str, int]:
+    """Return how many titles of a run ended in which way."""
+    counts = {outcome: getattr(account, outcome) for outcome in TITLE_OUTCOMES}
+    # A state that was lost takes the number of titles with it.
+    left = max(0, account.titles - sum(counts.values()))
+    counts["dead letters"] = min(account.dead, left)
+    left -= counts["dead letters"]
+    counts["waiting in the queue"] = min(account.open, left)
+    counts["lost"] = left - counts["waiting in the queue"]
+    return counts
+
+
+def joint_lines(crawlers: Sequence[Crawler], unknown: str) -> list[str]:
+    """Return the lines of several crawls: all together, each, and what they have in common.
+
+    Args:
+        crawlers: Those that have made their own lines.
+        unknown: What was requested of a site without an id there.
+    """
+    summaries = [summary for crawler in crawlers if (summary := crawler.get_extension(Summary))]
+    counts = Counter[str]()
+    stats = Counter[str]()
+    parts: defaultdict[str, list[str]] = defaultdict(list)
+    for summary in summaries:
+        counts.update(summary.counts)
+        stats.update(summary.figures_of_stores)
+        for line in summary.lines[2:]:
+            label, _, text = line.partition(": ")
+            if text not in {"none", "nothing is left"}:
+                parts[label].append(f"{summary.lines[0].partition(':')[0]}: {text}")
+    ends = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
+    opened = set[str]().union(*(summary.stores for summary in summaries))
+    return [
+        f"all: {counts.total():,} titles asked for: {ends or 'nothing found'}",
+        *(summary.lines[0] for summary in summaries),
+        f"stores: {_stores(stats, opened)}",
+        f"refusals: {'; '.join(parts['refusals']) or 'none'}",
+        f"missing fields: {'; '.join(parts['missing fields']) or 'none'}",
+        f"unknown: {unknown or 'none'}",
+        f"next: {'; '.join(parts['next']) or 'nothing is left'}",
+    ]
 
 
 def _next(stats: dict[str, Any], is_once: bool, is_due: bool) -> str:
@@ -285,7 +336,7 @@ def _ask(settings: BaseSettings, site: Site) -> Any:
         return cursor.fetchone()
 
 
-def _stores(stats: dict[str, Any], opened: set[str]) -> str:
+def _stores(stats: Mapping[str, Any], opened: set[str]) -> str:
     counted = {name.split("/")[1] for name in stats if name.startswith("store/")}
     shown = []
     for store in sorted(counted | opened):

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
-    from moviecrawler.frontier.contract import Delivery, Reply
+    from moviecrawler.frontier.contract import Account, Delivery, Reply
     from moviecrawler.frontier.leases import Lease
     from moviecrawler.politeness.gate import Gate
 
@@ -156,6 +156,11 @@ class FrontierScheduler(BaseScheduler):
         scheduler = cls()
         scheduler.crawler = crawler
         return scheduler
+
+    @property
+    def account(self) -> Account | None:
+        """What became of the requests of the run so far; None when no run is joined."""
+        return None if self._reply is None else self._reply.account
 
     def open(self, spider: Any) -> None:
         """Prepare to serve a spider; no run is joined yet."""

@@ -522,6 +522,12 @@ class Gate:
         finally:
             self._waits.remove(wait)
 
+    def describe_wait(self) -> str:
+        """Return what requests wait for longest; empty when none waits."""
+        if self.closure is not None:
+            return self.closure.sentence
+        return min(self._waits, key=lambda wait: wait.since).what if self._waits else ""
+
     def log_long_wait(self) -> None:
         """Log what the crawl waits for, once a minute, when that takes longer than 30 s."""
         waits = [*self._waits]

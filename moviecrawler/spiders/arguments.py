@@ -6,19 +6,17 @@ The arguments are checked before the first request.
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from io import StringIO
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from moviecrawler.basics.errors import ConfigurationError
-from moviecrawler.basics.files import read_file
 from moviecrawler.basics.texts import shown
-from moviecrawler.catalogue.spreadsheets import SheetRow, as_id, known_columns, read_rows
+from moviecrawler.catalogue.id_lists import id_of, ids_of_rows, read_list, rows_of
+from moviecrawler.catalogue.spreadsheets import known_columns
 from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:
@@ -27,8 +25,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
 
-_LARGEST_LIST = 16 * 1024 * 1024
-"""Bytes of a file of titles: a million of them."""
+KNOWN_IDS = "_ids"
+"""The argument with the ids that are known of the titles that a file names by those of any site."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,15 +132,7 @@ def parse_title_ids(
         raise ConfigurationError(f"ids is {ids!r}, which names no title")
     if file is None:
         return NamedTitles(ids=list(named))
-    try:
-        content = read_file(file, _LARGEST_LIST)
-        is_utf_16 = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-        # Ids and URLs are the same in all other encodings.
-        text = content.decode("utf-16") if is_utf_16 else content.decode("utf-8-sig", "replace")
-    # A ValueError is of bytes that are no UTF-16, or of a zero byte in the name.
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"file {file!r} can't be read: {error}") from None
-    found = _read_titles(site, text, file, home)
+    found = _read_titles(site, read_list(file), file, home)
     if not named and not found.ids:
         raise ConfigurationError(f"file {file!r} names no title")
     return NamedTitles(ids=list(dict.fromkeys([*named, *found.ids])), note=found.note)
@@ -165,7 +155,7 @@ def _read_titles(site: Site, text: str, file: str, home: str | None) -> NamedTit
         return NamedTitles(ids=[])
     first, *others = islice(numbered.values(), 3)
     has_cells = any(mark in line for line in (first, *others) for mark in ",;\t")
-    if _id_of(site, first, home) is None and (has_cells or known_columns([first])[0]):
+    if id_of(site, first, home) is None and (has_cells or known_columns([first])[0]):
         return _read_csv(site, text, file, home)
     titles = []
     for number, line in numbered.items():
@@ -178,32 +168,9 @@ def _read_titles(site: Site, text: str, file: str, home: str | None) -> NamedTit
 
 
 def _read_csv(site: Site, text: str, file: str, home: str | None) -> NamedTitles:
-    """Return the titles of a CSV file: of each row, the first cell that names a title of the site.
-
-    Columns that are known to hold ids or URLs go before all others. Of these, the one counts that
-    names the most titles.
-    """
-    first: list[list[str]] = []
-
-    def columns_of(header: list[str]) -> list[str]:
-        if any(_id_of(site, cell, home) for cell in header):  # it is none
-            first.append(header)
-            return [""] * len(header)
-        return known_columns(header)
-
-    rows = list(read_rows(StringIO(text, newline=""), file, columns_of))
-    if first:
-        line = f"{file}, line 1"
-        rows.insert(0, SheetRow(location=line, columns=[""] * len(first[0]), cells=first[0]))
-    columns = rows[0].columns if rows else []
-    found = [[_id_in(site, row, index, home) for row in rows] for index in range(len(columns))]
-    chosen = [columns.index(name) for name in (f"{site}_id", "site_id", "url") if name in columns]
-    if not any(any(found[index]) for index in chosen):
-        chosen = sorted(range(len(columns)), key=lambda index: found[index].count(None))[:1]
-    titles = [
-        next((found[index][number] for index in chosen if found[index][number]), None)
-        for number in range(len(rows))
-    ]
+    """Return the titles of a CSV file: of each row, the first cell that names one of the site."""
+    rows = rows_of(text, file, lambda cell: id_of(site, cell, home) is not None)
+    titles = ids_of_rows(site, rows, home)
     missing = titles.count(None)
     if missing == len(titles):
         raise ConfigurationError(
@@ -218,21 +185,3 @@ def _read_csv(site: Site, text: str, file: str, home: str | None) -> NamedTitles
             f" first {line}"
         )
     return NamedTitles(ids=[title for title in titles if title is not None], note=note)
-
-
-def _id_in(site: Site, row: SheetRow, index: int, home: str | None) -> str | None:
-    """Return the id of a title of the site in a cell; None when there is none."""
-    if index >= len(row.cells):
-        return None
-    column = row.columns[index]
-    of_site = row.cells[row.columns.index("site")] if "site" in row.columns else site
-    if column == "site_id" and of_site.strip().casefold() != site:
-        return None
-    return _id_of(site, as_id(column, row.cells[index]), home)
-
-
-def _id_of(site: Site, text: str, home: str | None) -> str | None:
-    try:
-        return parse_title_id(site, text, home)
-    except ConfigurationError:
-        return None

@@ -31,6 +31,7 @@ from moviecrawler.sites.hosts import check_hosts, hosts_of, user_agent
 from moviecrawler.sites.identity import OTHER_TITLE, identify, redirects_of
 from moviecrawler.sites.ids import id_in_url, parse_title_id, title_url
 from moviecrawler.spiders.arguments import (
+    KNOWN_IDS,
     Plan,
     Seed,
     as_texts,
@@ -165,7 +166,10 @@ class MovieSpider(scrapy.Spider):
 
             open_catalogue(settings)
         home = settings[cls.profile.home_setting]
-        named = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"), home)
+        if arguments.get(KNOWN_IDS):  # of `scrapy crawl all`
+            named = parse_title_ids(cls.site, arguments[KNOWN_IDS], None, home)
+        else:
+            named = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"), home)
         list_name = arguments.get("list")
         if list_name is None and lane is None and not named.ids:
             list_name = cls.profile.default_list
