@@ -1,7 +1,7 @@
 """The registry of sites: those of this folder, and those that other distributions bring.
 
 A distribution brings a site by an entry point of the group `moviecrawler.sites`, which names its
-profile, such as `filmograph = "filmograph.profile:PROFILE"`. All other parts take from here what
+profile, such as `filmograph = "filmograph:PROFILE"`. All other parts take from here what
 they need to know of a site. README.md says what a site consists of.
 """
 

@@ -10,6 +10,7 @@ import pytest
 from msgspec import to_builtins
 
 from moviecrawler.commands.extract import page_record
+from moviecrawler.politeness.blocks import SMALLEST_PAGE
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.sources import Answer, Source
 from moviecrawler.sites import SITES
@@ -42,9 +43,11 @@ def test_a_saved_page_is_read_as_written_beside_it(case: str) -> None:
     read = filled(to_builtins(page_record(read_page(page.read_bytes(), url))))
     expected = page.with_name("expected.json")
     if not expected.exists():
+        draft = page.with_name("draft.json")
+        draft.write_text(json.dumps(read, indent=1, ensure_ascii=False) + "\n", "utf-8")
         pytest.fail(
-            f"Next: compare this with the page in a browser. Mend {SITE}/pages.py until it is "
-            f"right, and save it as {expected}:\n{json.dumps(read, indent=1, ensure_ascii=False)}"
+            f"Next: compare {draft}, which is what was read, with the page in a browser. Mend "
+            f"{SITE}/pages.py until it is right, and rename it to {expected.name}."
         )
     assert read == json.loads(expected.read_text("utf-8"))
 
@@ -62,6 +65,7 @@ def test_the_replicas_pages_are_read_as_their_items() -> None:
     for movie in collection.pages(SITE):
         answer = source.answer(SITE, urlsplit(str(movie.url)).path, {}, "http://replica")
         assert isinstance(answer, Answer)
+        assert len(answer.body) >= SMALLEST_PAGE, "a smaller page is taken for a refusal"
         page = read_page(answer.body, movie.url)
         assert page.movie is not None
         assert replace(page.movie, unknown_fields=[]) == movie

@@ -100,6 +100,7 @@ def assert_as_the_items(movies: list[Movie]) -> None:
                 assert getattr(movie, field.name) == getattr(item, field.name), (site_id, field)
 
 
+@pytest.mark.promise("A site of another distribution is crawled, stored and shown like the others.")
 def test_every_store_holds_it_and_a_replay_gives_it_again(world: World, tmp_path: Path) -> None:
     assert_as_the_items(sqlite_movies(DATA))
     assert_as_the_items(postgres_movies(DATABASE_URL))
@@ -123,6 +124,7 @@ def test_a_crawl_over_redis_stores_the_same(
     assert_as_the_items(sqlite_movies(tmp_path))
 
 
+@pytest.mark.promise("A site of another distribution is crawled, stored and shown like the others.")
 def test_its_titles_are_those_of_the_other_sites_on_the_scoreboard(world: World) -> None:
     assert world.films.code == 0
     expected = {
@@ -190,6 +192,7 @@ def test_its_budget_robots_txt_and_refusals_go_by_the_gate(
     assert counts(replica, SITE)["requests"] < len(FILMS)
 
 
+@pytest.mark.promise("A site of another distribution is crawled, stored and shown like the others.")
 def test_the_catalogue_has_it_fetched_when_it_is_due(
     replica: ReplicaProcess, tmp_path: Path, database_url: str
 ) -> None:
@@ -215,6 +218,7 @@ def test_the_catalogue_has_it_fetched_when_it_is_due(
     )
 
 
+@pytest.mark.promise("A site of another distribution is crawled, stored and shown like the others.")
 def test_a_cluster_on_whose_nodes_it_is_installed_runs_and_shows_it(
     world: World, redis_url: str, tmp_path: Path
 ) -> None:
