@@ -102,6 +102,7 @@ def _parser_of_all(settings: Settings) -> argparse.ArgumentParser:
 def _spider_arguments(spidercls: Any) -> Iterator[str]:
     """Yield the arguments of a spider, those with a few possible values with each of these."""
     values = {
+        "episodes": ["no", "yes"],
         "lane": ["due"],
         "list": [*spidercls.profile.lists, *spidercls.profile.sitemaps],
         "via": ["auto", "datasets", "pages"],

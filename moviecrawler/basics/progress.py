@@ -3,32 +3,64 @@
 from __future__ import annotations
 
 import time
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
 INTERVAL_SECONDS = 10.0
-"""Seconds between two lines."""
 
 
 class Progress:
-    """Reports how far some work is, at most every ten seconds."""
+    """Reports every ten seconds how far some work is, also while one step of it takes long.
 
-    def __init__(self, report: Callable[[str], object], subject: str, total: int) -> None:
-        """Take what gets the lines, and what is counted, such as `rows of credits.csv written`."""
+    It is a context manager: the work is its block.
+    """
+
+    def __init__(
+        self,
+        report: Callable[[str], object],
+        subject: str,
+        total: int = 0,
+        seconds: float = INTERVAL_SECONDS,
+    ) -> None:
+        """Take what gets each line, and what the work is.
+
+        Args:
+            report: Called in a thread with a line.
+            subject: Such as `writing credits.csv`.
+            total: How many steps or rows there are; 0 if that is not known.
+            seconds: Between two lines.
+        """
+        self.done = 0
+        """Steps that are done."""
         self._report = report
         self._subject = subject
         self._total = total
+        self._seconds = seconds
+        self._is_over = Event()
         self._began = time.monotonic()
-        self._reported = self._began
+        self._thread = Thread(target=self._tell, daemon=True)
 
-    def note(self, done: int) -> None:
-        """Report, if it is time, how much is done and how long the rest will take."""
-        now = time.monotonic()
-        if now - self._reported < INTERVAL_SECONDS:
-            return
-        self._reported = now
-        done = min(done, self._total)
-        minutes = (now - self._began) / 60 * (self._total - done) / max(done, 1)
-        self._report(f"{done:,} of {self._total:,} {self._subject}, {minutes:.0f} min left")
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _tell(self) -> None:
+        while not self._is_over.wait(self._seconds):
+            self._report(self._line(time.monotonic() - self._began))
+
+    def _line(self, seconds: float) -> str:
+        line = f"{self._subject} for {seconds:.0f} s"
+        if self._total:
+            line += f": {self.done:,} of {self._total:,} done"
+        if 0 < self.done < self._total:
+            left = seconds / self.done * (self._total - self.done)
+            line += f", about {left:,.0f} s left"
+        return line

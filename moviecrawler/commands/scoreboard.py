@@ -17,6 +17,7 @@ import msgspec
 from scrapy.commands import ScrapyCommand
 
 from moviecrawler.basics.errors import ConfigurationError, OutputError
+from moviecrawler.basics.progress import Progress
 from moviecrawler.basics.texts import printable
 from moviecrawler.commands.base import (
     NONE,
@@ -147,6 +148,10 @@ class Command(BaseCommand, ScrapyCommand):
             ) from error
 
 
+def _report(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
 def _export_files(folder: Path, *, excel: bool) -> None:
     """Write the CSV files of the embedded database. Raises FileNotFoundError when it is missing."""
     from moviecrawler.database.sqlite import open_sqlite, read_sqlite
@@ -155,7 +160,7 @@ def _export_files(folder: Path, *, excel: bool) -> None:
     read_sqlite(folder).close()
     with closing(open_sqlite(folder)) as writing:
         try:
-            export(writing, folder, excel=excel)
+            export(writing, folder, excel=excel, report=_report)
         except (OSError, sqlite3.DatabaseError) as error:
             raise OutputError(f"the CSV files in {folder} can't be replaced: {error}") from error
 
@@ -185,8 +190,8 @@ def _opened(
             ((is_ready,),) = reading.execute("SELECT written = matched FROM state")
     if not is_ready:
         with closing(open_sqlite(folder)) as writing:
-            match_embedded(writing)
-    with closing(read_sqlite(folder)) as reading:
+            match_embedded(writing, _report)
+    with closing(read_sqlite(folder)) as reading, Progress(_report, "reading the scoreboard"):
         yield scoreboard_rows(reading, kind, limit), str(folder / FILE)
 
 

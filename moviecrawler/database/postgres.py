@@ -12,9 +12,10 @@ import psycopg2
 from psycopg2.extras import execute_values
 
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
+from moviecrawler.basics.progress import INTERVAL_SECONDS, Progress
 from moviecrawler.basics.texts import fold
 from moviecrawler.database.records import Place
-from moviecrawler.database.schema import REMIND_SECONDS, is_up_to_date, said_while, update_schema
+from moviecrawler.database.schema import is_up_to_date, update_schema
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.tables import RECORDS, TABLES, TITLES
 from moviecrawler.database.views import VIEWS
@@ -162,7 +163,7 @@ def update_postgres(connection: Connection, is_ending: Callable[[], bool] = lamb
             raise TransientStoreError(
                 f"other processes use the tables whose schema is to be changed: {reason}"
             )
-        if time.monotonic() - reminded >= REMIND_SECONDS:
+        if time.monotonic() - reminded >= INTERVAL_SECONDS:
             reminded = time.monotonic()
             logger.warning(
                 "Waiting %.0f s to change the database's schema, which is in use: %s",
@@ -191,7 +192,7 @@ def _update(cursor: Cursor) -> None:
     before = tables.version()
     if before:
         cursor.execute("SELECT lock_titles()")  # writers wait until the schema is changed
-    with said_while(f"The schema of {tables.name} has been changing"):
+    with Progress(logger.warning, f"changing the schema of {tables.name}"):
         update_schema(tables)
         if 0 < before < _KEYS_VERSION:
             from moviecrawler.database.titles import renew_keys  # noqa: PLC0415 - it needs this one

@@ -8,11 +8,8 @@ the rows of `sites` and `score_kinds` of which views are made, have changed.
 from __future__ import annotations
 
 import logging
-import time
-from contextlib import contextmanager
 from hashlib import blake2b
 from importlib.resources import files
-from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, Protocol
 
 from moviecrawler.basics.errors import ConfigurationError
@@ -24,8 +21,6 @@ from moviecrawler.sites import SCORE_SITES, SCORES
 from moviecrawler.sites import SITES as PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from moviecrawler.database.records import Row
     from moviecrawler.database.tables import Dialect
 
@@ -33,8 +28,6 @@ logger = logging.getLogger(__name__)
 
 VERSION: Final = 8
 """The version of the schema that `tables.py` declares."""
-REMIND_SECONDS: Final = 10.0
-"""Seconds after which a wait, or long work, is logged once more."""
 
 
 class SchemaTables(Tables, Protocol):
@@ -157,26 +150,3 @@ def _texts(tables: SchemaTables) -> list[str]:
 
 def _fingerprint(texts: list[str]) -> str:
     return blake2b("".join(texts).encode(), digest_size=16).hexdigest()
-
-
-@contextmanager
-def said_while(
-    sentence: str,
-    seconds: float = REMIND_SECONDS,
-    report: Callable[[str], object] = logger.warning,
-) -> Iterator[None]:
-    """Report every 10 seconds that something still goes on."""
-    began = time.monotonic()
-    is_over = Event()
-
-    def remind() -> None:
-        while not is_over.wait(seconds):
-            report(f"{sentence} for {time.monotonic() - began:.0f} s")
-
-    thread = Thread(target=remind, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()

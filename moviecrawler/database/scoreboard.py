@@ -15,7 +15,6 @@ import msgspec
 from moviecrawler.basics.progress import Progress
 from moviecrawler.database.aliases import embedded_aliases
 from moviecrawler.database.records import COMPARED, read_stored
-from moviecrawler.database.schema import said_while
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.sqlite import SqliteTables, last_record_id, transaction
 from moviecrawler.matching.forms import block_keys
@@ -180,7 +179,7 @@ def match_embedded(
         reasons = [", ".join(match.reasons) for match in joined.matches]
         matched_by.append((records[0], msgspec.json.encode(reasons).decode()))
     with (
-        said_while("The titles of all records are being written", report=report),
+        Progress(report, "writing the titles of all records"),
         transaction(connection, "IMMEDIATE"),
     ):
         connection.execute(
@@ -218,15 +217,15 @@ def _compared(
         return []
     keys = {key for stored in found for key in block_keys(title_of(stored.movie))}
     last = last_record_id(connection)
-    progress = Progress(report, "records of IMDb compared", last)
     part = f"{condition} = {{mark}} AND record_id BETWEEN {{mark}} AND {{mark}}"
-    for first in range(1, last + 1, _RECORDS_AT_ONCE):
-        through = first + _RECORDS_AT_ONCE - 1
-        for stored in read_stored(tables, part, (), ID_SITE, first, through, view=COMPARED):
-            title = title_of(stored.movie)
-            if stored.movie.site_id in named or not keys.isdisjoint(block_keys(title)):
-                found.append(stored)
-        progress.note(through)
+    with Progress(report, "comparing IMDb's records with those of other sites", last) as progress:
+        for first in range(1, last + 1, _RECORDS_AT_ONCE):
+            through = first + _RECORDS_AT_ONCE - 1
+            for stored in read_stored(tables, part, (), ID_SITE, first, through, view=COMPARED):
+                title = title_of(stored.movie)
+                if stored.movie.site_id in named or not keys.isdisjoint(block_keys(title)):
+                    found.append(stored)
+            progress.done = min(through, last)
     return sorted(found, key=lambda stored: stored.record_id)
 
 

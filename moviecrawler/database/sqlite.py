@@ -14,12 +14,11 @@ from filelock import FileLock, Timeout
 from moviecrawler.basics.clock import latest
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.basics.files import run_script
+from moviecrawler.basics.progress import INTERVAL_SECONDS, Progress
 from moviecrawler.database.records import text_of
 from moviecrawler.database.schema import (
-    REMIND_SECONDS,
     VERSION,
     is_up_to_date,
-    said_while,
     update_schema,
 )
 from moviecrawler.database.sql import read_sql
@@ -167,12 +166,13 @@ def begin_loading(connection: sqlite3.Connection) -> None:
 def end_loading(connection: sqlite3.Connection) -> None:
     """End a load: create the indexes, and store the people of all records."""
     with (
-        said_while("The people of all records are being indexed"),
+        Progress(logger.info, "indexing what was loaded", len(_DROPPED) + 1) as progress,
         transaction(connection, "IMMEDIATE"),
     ):
         if is_loading(connection):  # another process may have done it meanwhile
             for statement in _DROPPED.values():
                 connection.execute(statement.replace("INDEX", "INDEX IF NOT EXISTS", 1))
+                progress.done += 1
             connection.execute(_LOADED_PEOPLE, (text_of(latest()),))
 
 
@@ -228,7 +228,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         tables = SqliteTables(connection, str(path))
         if not is_up_to_date(tables):
-            with said_while(f"The schema of {path} has been changing"):
+            with Progress(logger.warning, f"changing the schema of {path}"):
                 if 0 < tables.version() < VERSION:
                     _copy(connection, path, tables.version())
                 # A view that a user has made need not fit the tables while they change.
@@ -252,9 +252,9 @@ def _opening_lock(path: Path) -> Iterator[None]:
     waited = 0.0
     while True:
         with suppress(Timeout):
-            lock.acquire(timeout=REMIND_SECONDS)
+            lock.acquire(timeout=INTERVAL_SECONDS)
             break
-        waited += REMIND_SECONDS
+        waited += INTERVAL_SECONDS
         logger.warning("Another process has been opening %s for %.0f s", path, waited)
     try:
         yield

@@ -20,6 +20,7 @@ from isal import igzip, isal_zlib
 from protego import Protego
 
 from moviecrawler.basics.errors import InterruptedReadError, MovieCrawlerError
+from moviecrawler.basics.progress import Progress
 from moviecrawler.politeness.robots import MAX_BYTES, read_rules
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class FileClient:
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
         self._get = partial(requests.get, stream=True, timeout=_TIMEOUTS)
         self._obey_robots = obey_robots
-        self._report = report
+        self.report = report
         self._agent = user_agent.partition("/")[0]
         self._rules: dict[str, Protego] = {}  # by the URL of robots.txt
         self._ended = Event()
@@ -153,7 +154,7 @@ class FileClient:
                         reported = now
                         have = file.tell()
                         left = (now - started) / 60 * max(0, total - have) / (have - begin)
-                        self._report(
+                        self.report(
                             f"{path.name}: {have / _MB:,.0f} of {total / _MB:,.0f} MB, "
                             f"{left:.0f} min left"
                         )
@@ -204,10 +205,15 @@ class FileClient:
         lines = 0
         has_returns = False
         last = b"\n"
-        with igzip.open(part) as file:  # type: ignore[no-untyped-call]
+        with (
+            part.open("rb") as packed,
+            igzip.open(packed) as file,  # type: ignore[no-untyped-call]
+            Progress(self.report, f"checking {part.stem}", part.stat().st_size) as progress,
+        ):
             while block := file.read(_BLOCK):
                 if self._ended.is_set():
                     raise InterruptedReadError(_ENDED)
+                progress.done = packed.tell()
                 lines += block.count(b"\n")
                 has_returns = has_returns or b"\r" in block
                 last = block[-1:]

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from moviecrawler.basics.progress import Progress
 from moviecrawler.datasets.tables import BASICS, CHARTS, NO_ID, RATINGS, Tables
 from moviecrawler.datasets.titles import MissingTitle, dataset_names, read_titles
 from moviecrawler.items import ListEntry, ListPage
@@ -35,11 +36,23 @@ class DatasetPass:
     One thread at a time may use it; `interrupt` may be called by any.
     """
 
-    def __init__(self, url: str, folder: Path, words: str, client: FileClient) -> None:
-        """Take the host's URL, the folder of the files, and the words of IMDB_DATASETS."""
+    def __init__(
+        self,
+        url: str,
+        folder: Path,
+        words: str,
+        client: FileClient,
+        *,
+        with_episodes: bool = False,
+    ) -> None:
+        """Take the host's URL, the folder of the files, and the words of IMDB_DATASETS.
+
+        `with_episodes`: the episodes of requested series are read, too.
+        """
+        self._words = f"{words},episode" if with_episodes else words
+        self._with_episodes = with_episodes
         self._url = url
         self._folder = folder
-        self._words = words
         self._client = client
         self._interrupts: list[Callable[[], object]] = [client.interrupt]
         self.damaged: dict[tuple[str, str], tuple[int, str]] = {}
@@ -129,15 +142,17 @@ class DatasetPass:
         with closing(Tables(files, self._folder, is_downloaded=True)) as tables:
             self._interrupts.append(tables.interrupt)
             tables.want(ids)
-            if list_name is None:
-                yield from read_titles(tables)
-            else:
+            with Progress(self._client.report, "choosing titles"):
                 if list_name in CHARTS:
                     self.ranks = tables.want_chart(list_name, limit)
-                    yield from _ranked(read_titles(tables), self.ranks, frozenset(ids))
-                else:
+                elif list_name is not None:
                     tables.want_all(limit)
-                    yield from read_titles(tables)
+                if self._with_episodes:
+                    tables.want_episodes()
+            found = read_titles(tables, self._client.report)
+            is_chart = list_name in CHARTS
+            yield from _ranked(found, self.ranks, frozenset(ids)) if is_chart else found
+            if list_name is not None:
                 self.list_damage = _list_damage(tables, list_name)
             self.damaged = tables.damaged
 
@@ -149,13 +164,14 @@ def _ranked(
 ) -> list[Movie | MissingTitle]:
     """Return the titles of a chart by rank, after those that were requested by their `ids`.
 
-    A title that may be in the chart, and has no rank as its row in `title.ratings` is damaged, has
-    failed.
+    So are episodes. A title that may be in the chart, and has no rank as its row in `title.ratings`
+    is damaged, has failed.
     """
     ranked: list[Movie | MissingTitle] = []
     for title in titles:
         site_id = str(title.site_id)
-        if isinstance(title, MissingTitle) or site_id in ranks or site_id in ids:
+        is_other = isinstance(title, MissingTitle) or title.kind == "episode"
+        if is_other or site_id in ranks or site_id in ids:
             ranked.append(title)
         else:
             ranked.append(

@@ -52,8 +52,12 @@ TITLE_TYPE = "[A-Za-z]+"
 _MAX_ROWS_OF_AN_ID = 10_000
 _ROWS_AT_ONCE = 5_000
 _MAX_PASS_SECONDS = 86_400
+_MB = 1_000_000
+_LEAST_MEMORY_MB = 80
+"""Memory of DuckDB; large files get more, as sorting them in files takes longer."""
+_MOST_MEMORY_MB = 320
 # What needs more memory goes to files beside the database; an extension would be downloaded.
-_SETTINGS = """SET threads = 1; SET memory_limit = '320MB'; SET preserve_insertion_order = false;
+_SETTINGS = """SET threads = 1; SET memory_limit = '{} MB'; SET preserve_insertion_order = false;
     SET autoinstall_known_extensions = false; SET autoload_known_extensions = false"""
 _LISTED = f"""
     CREATE TABLE listed AS
@@ -163,7 +167,9 @@ class Tables:
                 shutil.rmtree(left, ignore_errors=True)
         self._folder = TemporaryDirectory(prefix="pass-", dir=scratch)
         self._connection = duckdb.connect(f"{self._folder.name}/tables")
-        self.run(f"{_SETTINGS}; CREATE TABLE wanted (tconst VARCHAR)")
+        size = sum(path.stat().st_size for path in files.values()) // _MB
+        self.run(_SETTINGS.format(min(_LEAST_MEMORY_MB + size, _MOST_MEMORY_MB)))
+        self.run("CREATE TABLE wanted (tconst VARCHAR)")
 
     def close(self) -> None:
         """Close the database, and remove its files."""
@@ -189,6 +195,12 @@ class Tables:
             "INSERT INTO wanted SELECT DISTINCT tconst FROM listed ORDER BY tconst LIMIT $size",
             size=limit,
         )
+
+    def want_episodes(self) -> None:
+        """Have the rows of all episodes of the wanted series read, too."""
+        episodes = f"SELECT tconst FROM {self.source(EPISODE)} WHERE parentTconst IN (FROM wanted)"
+        self.run(f"INSERT INTO wanted {episodes} AND NOT {_has_no_id('tconst')}")
+        self._connection.execute("DELETE FROM reject_errors")  # read again, and noted, by `load`
 
     def want_chart(self, name: str, limit: int | None) -> dict[str, int]:
         """Have the rows of a chart's titles read, too; return their ranks by id.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta, json
 
+from moviecrawler.basics.progress import Progress
 from moviecrawler.basics.texts import shortened
 from moviecrawler.basics.values import check_runtime, check_year
 from moviecrawler.datasets.tables import (
@@ -134,21 +135,28 @@ class UntitledError(ValueError):
     """A row of `title.basics` has no title, as IMDb publishes a few."""
 
 
-def read_titles(tables: Tables) -> Iterator[Movie | MissingTitle]:
+def read_titles(
+    tables: Tables, report: Callable[[str], object] = lambda _: None
+) -> Iterator[Movie | MissingTitle]:
     """Yield each of the wanted titles once, by id.
 
     A movie has all that the files have of it. The fields of a dataset that is not there, or has no
     row or a damaged row of the title, are unknown; but no row in `title.ratings` means that there
     is no rating. Damaged rows are noted in `tables.damaged`. Raises ExtractionError for a damaged
-    file, before the first title, and InterruptedReadError.
+    file, before the first title, and InterruptedReadError. `report` is called with lines of
+    progress.
     """
-    for table, (dataset, chosen, _) in _TABLES.items():
-        tables.load(table, dataset, chosen)
-        if dataset == CREW:
-            tables.run(_CREW_AS_PRINCIPALS)
-    tables.run(_SERIES_AS_NAMES)
-    for table, (dataset, _, refers_to) in _TABLES.items():
-        if refers_to:
+    with Progress(report, "reading the files", 2 * len(_TABLES)) as progress:
+        for table, (dataset, chosen, _) in _TABLES.items():
+            tables.load(table, dataset, chosen)
+            progress.done += 1
+            if dataset == CREW:
+                tables.run(_CREW_AS_PRINCIPALS)
+        tables.run(_SERIES_AS_NAMES)
+        for table, (dataset, _, refers_to) in _TABLES.items():
+            progress.done += 1
+            if not refers_to:
+                continue
             columns = COLUMNS[PRINCIPALS if dataset == CREW else dataset]
             # A row is JSON, which Python takes from DuckDB in a fraction of the time of a list.
             values = f"{columns.partition(',')[0]}, '{dataset}', json_array({columns}, name)"
@@ -158,17 +166,20 @@ def read_titles(tables: Tables) -> Iterator[Movie | MissingTitle]:
             tables.run(f"INSERT INTO rows SELECT {values} FROM {table} LEFT JOIN {names}")
     # With a row for itself, a title that no dataset has comes, too.
     tables.run("INSERT INTO rows SELECT DISTINCT tconst, '', '' FROM wanted")
+    ((count,),) = tables.run("SELECT count(DISTINCT tconst) FROM wanted")
     # They are sorted partly in files.
     found = tables.select("SELECT id, dataset, row FROM rows ORDER BY id, dataset")
-    for site_id, of_title in groupby(found, itemgetter(0)):
-        yield _title(
-            tables,
-            site_id,
-            {
-                name: [cells[2] for cells in group]
-                for name, group in groupby(of_title, itemgetter(1))
-            },
-        )
+    with Progress(report, "reading titles", count) as progress:
+        for site_id, of_title in groupby(found, itemgetter(0)):
+            yield _title(
+                tables,
+                site_id,
+                {
+                    name: [cells[2] for cells in group]
+                    for name, group in groupby(of_title, itemgetter(1))
+                },
+            )
+            progress.done += 1
 
 
 def _title(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | MissingTitle:

@@ -8,12 +8,14 @@ it is. Those for Excel have the mark, and an apostrophe before a text that would
 from __future__ import annotations
 
 import csv
+import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from filelock import FileLock
 
 from moviecrawler.basics.files import read_package_file
+from moviecrawler.basics.progress import Progress
 from moviecrawler.basics.texts import neutralise
 from moviecrawler.database.sqlite import transaction
 from moviecrawler.database.tables import CHILDREN
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
     from typing import TextIO
+
+logger = logging.getLogger(__name__)
 
 _BATCH_ROWS = 500
 """Rows that are written before the time is checked again."""
@@ -52,19 +56,20 @@ def export(
     is_late: Callable[[], bool] = lambda: False,
     *,
     excel: bool = False,
+    report: Callable[[str], object] = logger.info,
 ) -> None:
     """Replace the CSV files of a folder if they are outdated, or are wanted for Excel.
 
     Files for Excel stay outdated, so that the next export replaces them with plain ones.
     One process does so at a time. `is_late` is asked while waiting for another one, and between
-    batches. Raises TimeoutError when it is late, and then the files are as before; OSError or
-    sqlite3.DatabaseError.
+    batches; `report` gets lines of progress. Raises TimeoutError when it is late, and then
+    the files are as before; OSError or sqlite3.DatabaseError.
     """
     lock = FileLock(folder / "export.lock", timeout=_LOCK_TIMEOUT_SECONDS)
     with lock.acquire(cancel_check=is_late):
         # Another process may have exported our rows while we waited.
         if excel or is_outdated(connection, folder):
-            _replace_files(connection, folder, is_late, excel=excel)
+            _replace_files(connection, folder, is_late, excel=excel, report=report)
 
 
 def write_csv(
@@ -80,13 +85,21 @@ def write_csv(
 
 
 def _replace_files(
-    connection: sqlite3.Connection, folder: Path, is_late: Callable[[], bool], *, excel: bool
+    connection: sqlite3.Connection,
+    folder: Path,
+    is_late: Callable[[], bool],
+    *,
+    excel: bool,
+    report: Callable[[str], object],
 ) -> None:
     with ExitStack() as stack:
         # One transaction, so that all files show the same moment. Rows that are written from here
         # on are exported next time.
         stack.enter_context(transaction(connection, "DEFERRED"))
         ((written,),) = connection.execute("SELECT written FROM state")
+        progress = stack.enter_context(
+            Progress(report, f"writing CSV files in {folder}", _count_rows(connection))
+        )
         # The stack closes them in reverse order: `movies.csv` is replaced before the files that
         # refer to it.
         for name in FILES:
@@ -94,7 +107,7 @@ def _replace_files(
             rows = connection.execute(f"SELECT * FROM {view}")  # noqa: S608 - its name is ours
             header = [column for column, *_ in rows.description]
             file = stack.enter_context(replacing(folder / name))
-            write_csv(file, header, _in_time(rows, is_late), excel=excel)
+            write_csv(file, header, _in_time(rows, is_late, progress), excel=excel)
         metadata = stack.enter_context(replacing(folder / "metadata.json"))
         metadata.write(read_package_file(__package__, "metadata.json"))
     if excel:
@@ -103,9 +116,23 @@ def _replace_files(
         connection.execute("UPDATE state SET exported = ? WHERE exported < ?", (written, written))
 
 
-def _in_time(rows: sqlite3.Cursor, is_late: Callable[[], bool]) -> Iterator[tuple[Any, ...]]:
+def _count_rows(connection: sqlite3.Connection) -> int:
+    """Return about how many rows all files have."""
+    names = {"lists": "list_entries", "movies": "records"}
+    tables = (name.removesuffix(".csv") for name in FILES)
+    rows = 0
+    for table in tables:
+        query = f"SELECT count(*) FROM {names.get(table, table)}"  # noqa: S608 - its name is ours
+        rows += connection.execute(query).fetchone()[0]
+    return rows
+
+
+def _in_time(
+    rows: sqlite3.Cursor, is_late: Callable[[], bool], progress: Progress
+) -> Iterator[tuple[Any, ...]]:
     while part := rows.fetchmany(_BATCH_ROWS):
         yield from part
+        progress.done += len(part)
         if is_late():
             raise TimeoutError
 

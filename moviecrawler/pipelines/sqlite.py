@@ -64,7 +64,7 @@ class SqlitePipeline(BatchingPipeline):
 
     # Small batches let readers of the database follow the crawl; a commit costs only a few
     # milliseconds.
-    default_limits = Limits(batch_items=2_000, buffer_items=4_000, batch_seconds=0.5)
+    default_limits = Limits(batch_items=1_000, batch_seconds=0.5)
 
     @classmethod
     def store_from_settings(cls, settings: BaseSettings) -> SqliteStore:

@@ -41,7 +41,7 @@ _SETTINGS: dict[str, Any] = {
     "LOG_FORMATTER": "moviecrawler.spiders.logformatter.TerseLogFormatter",
     "ITEM_PROCESSOR": "moviecrawler.pipelines.processor.FollowingItemProcessor",
     # Seconds between two lines of Progress.
-    "LOGSTATS_INTERVAL": 15.0,
+    "LOGSTATS_INTERVAL": 10.0,
     # Scrapy imports what is listed here, even what is switched off; a web server comes with this
     # one, which takes 0.1 s.
     "EXTENSIONS_BASE": {

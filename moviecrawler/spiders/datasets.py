@@ -46,6 +46,7 @@ logger = logging.getLogger(__name__)
 EVERYTHING = "all"
 """The list of all titles of the datasets."""
 SOURCES = ("auto", "pages", "datasets")
+_WITH_EPISODES = ("no", "yes")
 _PASS_SIZE = 100_000
 """Titles that are due, for one pass over the datasets, which takes the same time for any number."""
 _ANY_STATUS = list(range(200, 600))
@@ -57,11 +58,13 @@ class DatasetSpider(ListSpider):
     arguments: ClassVar[Mapping[str, str]] = {
         **ListSpider.arguments,
         "via": "Whether titles are read from their pages or from the datasets",
+        "episodes": "Whether the episodes of series are read from the datasets, too",
     }
     only_on_pages: ClassVar[tuple[str, ...]] = ()
     """Lists that can't be computed from the datasets."""
 
     via: str
+    with_episodes: bool
     deciding: asyncio.Lock
     """Held while it is decided whether titles are read from the datasets."""
     uses_datasets: bool | None
@@ -81,6 +84,11 @@ class DatasetSpider(ListSpider):
             raise ConfigurationError(
                 f"list is {EVERYTHING!r}, which only the datasets have; add via=datasets"
             )
+        episodes = parse_choice("episodes", arguments.get("episodes", "no"), _WITH_EPISODES)
+        if via != "datasets" and episodes == "yes":
+            raise ConfigurationError(
+                "episodes is 'yes', which only the datasets have; add via=datasets"
+            )
         if via == "datasets":
             datasets_url(settings)
         return plan
@@ -90,6 +98,7 @@ class DatasetSpider(ListSpider):
         """Create the spider."""
         spider = super().from_crawler(crawler, *args, **arguments)
         spider.via = arguments.get("via") or "auto"
+        spider.with_episodes = arguments.get("episodes") == "yes"
         spider.deciding = asyncio.Lock()
         spider.uses_datasets = None
         return spider
@@ -140,7 +149,8 @@ class DatasetSpider(ListSpider):
     @classmethod
     def choices(cls) -> dict[str, Sequence[str]]:
         """Return the values of arguments that are known in advance, by the argument's name."""
-        own = {"list": [*cls.profile.lists, EVERYTHING], "via": SOURCES}
+        lists = [*cls.profile.lists, EVERYTHING]
+        own = {"list": lists, "via": SOURCES, "episodes": _WITH_EPISODES}
         return {**super().choices(), **own}
 
     # --- What is due ------------------------------------------------------------------------------
@@ -238,6 +248,7 @@ class DatasetSpider(ListSpider):
             Path(self.settings["DATA_DIR"]) / "datasets",
             self.settings["IMDB_DATASETS"],
             client,
+            with_episodes=self.with_episodes,
         )
 
     def _items_of(

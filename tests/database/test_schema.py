@@ -70,7 +70,7 @@ def test_a_start_that_waits_for_the_schema_says_so_and_ends_when_the_process_doe
     database_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with_next(monkeypatch, NEXT)
-    monkeypatch.setattr(postgres, "REMIND_SECONDS", 0.1)
+    monkeypatch.setattr(postgres, "INTERVAL_SECONDS", 0.1)
     ending = threading.Event()
     with (
         closing(psycopg2.connect(database_url)) as reader,

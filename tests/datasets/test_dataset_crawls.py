@@ -17,6 +17,7 @@ from tests.catalogue.files import FileServer
 from tests.crawling import Finished, crawl_command, environment, scrapy
 from tests.datasets.rows import put
 from tests.middlewares.sites import Site, Told
+from tests.pipelines.stored import board_of
 from tests.processes import start
 from tests.spiders.answers import spider_of
 from tests.waiting import wait_for
@@ -172,6 +173,23 @@ def test_a_title_whose_row_is_damaged_has_failed(server: FileServer, tmp_path: P
 
 BASICS = [rf"{site_id}|movie|Kettle|\N|1999|\N|118|Drama" for site_id in RATINGS]
 CHARTED = [f"{site_id}|8.0|{90_000 - n}" for n, site_id in enumerate(RATINGS)]
+
+
+@pytest.mark.parametrize("named", ["ids=tt0900007", "list=toptv"])
+def test_seasons_have_the_mean_of_the_episodes_of_a_series_that_is_asked_for(
+    server: FileServer, tmp_path: Path, named: str
+) -> None:
+    series = r"tt0900007|tvSeries|Ebb|\N|1999|\N|45|Drama"
+    episodes = [rf"tt090000{n}|tvEpisode|Tide|\N|1999|\N|45|Drama" for n in (8, 9)]
+    serve(server, tmp_path, "title.basics", series, *episodes)
+    rated = ("tt0900007|8.7|30000", "tt0900008|8.0|300", "tt0900009|6.0|100")
+    serve(server, tmp_path, "title.ratings", *rated)
+    parts = ("tt0900008|tt0900007|1|1", "tt0900009|tt0900007|1|2")
+    serve(server, tmp_path, "title.episode", *parts)
+    found = crawl(server, tmp_path / "data", "via=datasets", named, "episodes=yes")
+    assert (found.code, found.misses) == (0, {}), found.log
+    [season] = board_of(tmp_path / "data", "season")
+    assert (season.series_title, season.scores["imdb"], season.imdb_votes) == ("Ebb", 7.5, 400)
 
 
 def serve(server: FileServer, folder: Path, name: str, *rows: str | bytes) -> None:
