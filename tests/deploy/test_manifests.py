@@ -53,14 +53,29 @@ SECRETS = {"PASSWORD", "SECRET", "REDIS_URL", "DATABASE_URL", "MONGO_URL", "KEY_
     ],
 )
 def test_files_are_right_by_their_published_schema(schema: str, paths: list[Path]) -> None:
-    command = [
-        str(Path(sys.executable).parent / "check-jsonschema"),
-        "--builtin-schema",
-        schema,
-        *map(str, paths),
-    ]
+    check("check-jsonschema", "--builtin-schema", schema, *map(str, paths))
+
+
+def check(program: str, *arguments: str) -> None:
+    """Have a program of this virtual environment find nothing wrong."""
+    command = [str(Path(sys.executable).parent / program), *arguments]
     checked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert checked.returncode == 0, checked.stdout
+
+
+def test_images_of_others_are_named_by_digest() -> None:
+    dockerfiles = [PROJECT / "scrapyd" / folder / "Dockerfile" for folder in ("", "tor")]
+    manifests = [PROJECT / "docker-compose.yml", *KUBERNETES.glob("*.yaml"), *WORKFLOWS]
+    texts = [path.read_text("utf-8") for path in (*dockerfiles, *manifests)]
+    images = re.findall(
+        r"^ *(?:image: |FROM |(?=minio/))([\w./${}:@-]+)",
+        "\n".join(texts),
+        re.MULTILINE,
+    )
+    ours = {"moviecrawler", "${MOVIECRAWLER_IMAGE:-moviecrawler:latest}"}
+    assert len(images) > 15
+    for image in {*images} - ours:
+        assert re.search(r":[\w.-]+@sha256:[0-9a-f]{64}$", image), image
 
 
 def test_kubernetes_gets_every_manifest_but_the_example() -> None:
@@ -222,3 +237,7 @@ def test_workflow_is_pinned_and_may_only_read(path: Path) -> None:
             assert re.fullmatch(r"\./.*|[\w./-]+@[0-9a-f]{40}", used), used
             # What others may write, such as a tag's name, reaches a shell as a variable only.
             assert "${{" not in step.get("run", "")
+
+
+def test_workflows_have_no_known_weakness() -> None:
+    check("zizmor", "--offline", "--min-severity=medium", str(PROJECT / ".github"))
