@@ -21,15 +21,27 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-Fact = tuple[Any, ...]
-"""A field's name, the function that converts its value, and its possible paths, the best one
-first: `("year", integer, "releaseYear.year")`."""
+
+class FieldPath:
+    """Where a field is, such as `FieldPath("year", integer, "releaseYear.year")`."""
+
+    __slots__ = ("field", "parse", "paths")
+
+    def __init__(self, field: str, parse: Callable[[Any], Any], *paths: str) -> None:
+        """Take a field, what returns its value, ABSENT or None, and its paths.
+
+        The paths are in order of preference; dots separate the keys of each.
+        """
+        self.field = field
+        self.parse = parse
+        self.paths = paths
+
 
 _MOST_COUNTED = 10**9
 """More votes than any title has."""
 
 
-def at(data: Any, *path: str) -> Any:
+def get_path(data: Any, *path: str) -> Any:
     """Return the value at `path`, or None when a step of it is missing or null."""
     for depth, step in enumerate(path):
         if isinstance(data, dict):
@@ -46,7 +58,7 @@ def text(data: Any, *path: str) -> str | None:
 
     White space is folded, and HTML entities are resolved.
     """
-    value = at(data, *path)
+    value = get_path(data, *path)
     if value is None:
         return None
     if not isinstance(value, str):
@@ -56,7 +68,7 @@ def text(data: Any, *path: str) -> str | None:
 
 def number(data: Any, *path: str) -> float | None:
     """Return the number at `path`."""
-    value = at(data, *path)
+    value = get_path(data, *path)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -74,7 +86,7 @@ def integer(data: Any, *path: str) -> int | None:
 
 def items(data: Any, *path: str) -> list[Any]:
     """Return the list at `path`, without its nulls; empty when there is none."""
-    value = at(data, *path)
+    value = get_path(data, *path)
     if value is None:
         return []
     if not isinstance(value, list):
@@ -82,12 +94,12 @@ def items(data: Any, *path: str) -> list[Any]:
     return [item for item in value if item is not None]
 
 
-def listed(data: Any, *path: str) -> list[Any]:
+def as_list(data: Any, *path: str) -> list[Any]:
     """Return the list at `path`, or a list of the one value there.
 
     JSON-LD has a single value with or without a list.
     """
-    value = at(data, *path)
+    value = get_path(data, *path)
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -152,10 +164,10 @@ def readers(
     ]
 
 
-def look(found: Findings, facts: Iterable[Fact], sources: Collection[Any]) -> None:
-    """Read each of the facts at its paths in the objects."""
-    for field, convert, *paths in facts:
-        found.look(field, *readers(convert, sources, *paths))
+def extract_fields(found: Findings, fields: Iterable[FieldPath], sources: Collection[Any]) -> None:
+    """Set each of the fields to the first value at its paths in the objects."""
+    for each in fields:
+        found.set_first(each.field, *readers(each.parse, sources, *each.paths))
 
 
 def _name(path: tuple[str, ...]) -> str:

@@ -63,7 +63,7 @@ class Findings:
         self._absent: set[str] = set()
         self._unreadable: set[str] = set()
 
-    def look(self, field: str, *readers: Callable[[], Any]) -> None:
+    def set_first(self, field: str, *readers: Callable[[], Any]) -> None:
         """Set a field to the first value that a reader returns.
 
         The field is one of `Movie`, or a part such as `scores.imdb`. It is stated absent only where

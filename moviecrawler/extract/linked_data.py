@@ -50,8 +50,8 @@ def objects(body: bytes) -> Iterator[dict[str, Any]]:
     """
     for raw in scripts(body, b"application/ld+json"):
         with suppress(ShapeError):
-            for item in dig.listed(decode_json(raw)):
-                for part in dig.listed(item, "@graph") or [item]:
+            for item in dig.as_list(decode_json(raw)):
+                for part in dig.as_list(item, "@graph") or [item]:
                     if isinstance(part, dict):
                         yield {**part, "@type": dig.text(first_of(part.get("@type")))}
 
@@ -75,25 +75,24 @@ def listed_titles(body: bytes) -> list[dict[str, Any]]:
 
 def _members(data: Any) -> Iterator[dict[str, Any]]:
     """Yield what an ItemList or a ListItem leads to, which can be another ItemList."""
-    inner = [*dig.listed(data, "itemListElement"), *dig.listed(data, "item")]
+    inner = [*dig.as_list(data, "itemListElement"), *dig.as_list(data, "item")]
     if not inner:
         yield data
     for member in inner:
         yield from _members(member)
 
 
-def look(found: Findings, linked: dict[str, Any], facts: Iterable[dig.Fact]) -> None:
-    """Read the fields that have no value yet from a title's JSON-LD.
-
-    A fact is a field, its path in JSON-LD, and what converts its value.
-    """
+def extract_fields(
+    found: Findings, linked: dict[str, Any], fields: Iterable[dig.FieldPath]
+) -> None:
+    """Set the fields that have no value yet from a title's JSON-LD. A 0 there states nothing."""
 
     def value(convert: Callable[[Any], Any], path: str) -> Any:
-        read = dig.read(convert, linked, *path.split("."))
-        return None if read is ABSENT or read == 0 else read
+        stated = dig.read(convert, linked, *path.split("."))
+        return None if stated is ABSENT or stated == 0 else stated
 
-    for field, path, convert in facts:
-        found.look(field, partial(value, convert, path))
+    for each in fields:
+        found.set_first(each.field, *(partial(value, each.parse, path) for path in each.paths))
 
 
 def first_of(value: Any) -> Any:
@@ -109,7 +108,7 @@ def parsed(parse: Callable[[str], Any], value: Any) -> Any:
 
 def texts(value: Any) -> list[str]:
     """Return the texts of a list."""
-    return [*filter(None, map(dig.text, dig.listed(value)))]
+    return [*filter(None, map(dig.text, dig.as_list(value)))]
 
 
 def plot(text: str) -> str | None:
@@ -121,7 +120,9 @@ def picture(value: Any) -> str | None:
     """Return the address of a picture that is not a mere stand-in."""
     shown = first_of(value)
     urls = (
-        [shown] if isinstance(shown, str) else [dig.at(shown, key) for key in ("url", "contentUrl")]
+        [shown]
+        if isinstance(shown, str)
+        else [dig.get_path(shown, key) for key in ("url", "contentUrl")]
     )
     address = next(filter(None, map(dig.text, urls)), "")
     return address if address.startswith("http") and not _NO_POSTER.search(address) else None

@@ -49,7 +49,7 @@ def linked_score(kind: ScoreKind, value: Any, *, of_users: bool = False) -> Scor
     best = _number_in(rating, "bestRating")
     if is_users != of_users or best not in {None, SCORES[kind].scale}:
         return None
-    share = linked_data.number(dig.at(rating, "ratingValue"))
+    share = linked_data.number(dig.get_path(rating, "ratingValue"))
     count = _number_in(rating, "ratingCount") or _number_in(rating, "reviewCount") or 0
     if share is None or not (share or count):
         return None
@@ -57,4 +57,4 @@ def linked_score(kind: ScoreKind, value: Any, *, of_users: bool = False) -> Scor
 
 
 def _number_in(rating: Any, key: str) -> float | None:
-    return attempt(lambda: linked_data.number(dig.at(rating, key)))
+    return attempt(lambda: linked_data.number(dig.get_path(rating, key)))

@@ -67,7 +67,7 @@ def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoV
     edges = dig.read(dig.items, source, "cast", "edges")
     if edges is None:
         return None
-    listed = [] if edges is ABSENT else [dig.at(edge, "node") for edge in edges]
+    listed = [] if edges is ABSENT else [dig.get_path(edge, "node") for edge in edges]
     if None in listed:
         raise ShapeError("credits", "an entry of the cast without a person")
     # Until 2022-03 only principalCast had the first four of the cast.
@@ -126,10 +126,10 @@ def _characters(raw: Any) -> Iterator[str]:
     for character in dig.items(raw, "characters"):
         yield _name_of(character)
     for edge in dig.items(raw, "creditedRoles", "edges"):
-        if dig.read(dig.at, edge, "node", "characters") is None:
+        if dig.read(dig.get_path, edge, "node", "characters") is None:
             raise ShapeError("credits", "a role without a key for characters")
         for character in dig.items(edge, "node", "characters", "edges"):
-            yield _name_of(dig.at(character, "node"))
+            yield _name_of(dig.get_path(character, "node"))
 
 
 def _name_of(character: Any) -> str:
@@ -161,7 +161,7 @@ def _full_credit(row: Any, role: Role) -> Credit:
     person_id = dig.text(row, "id")
     if name is None or person_id is None or not PERSON_ID.fullmatch(person_id):
         raise ShapeError("credits", f"a {role} with the name {name!r} and the id {person_id!r}")
-    characters = dig.texts()(dig.at(row, "characters")) if role == "cast" else None
+    characters = dig.texts()(dig.get_path(row, "characters")) if role == "cast" else None
     played = dict.fromkeys(filter(None, map(without_notes, characters or ())))
     return Credit(
         name=name, role=role, position=0, person_id=person_id, character=" / ".join(played) or None

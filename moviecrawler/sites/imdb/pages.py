@@ -15,6 +15,7 @@ from typing import Any, Final
 from moviecrawler.basics.texts import fold
 from moviecrawler.basics.values import parse_runtime
 from moviecrawler.extract import dig, linked_data
+from moviecrawler.extract.dig import FieldPath
 from moviecrawler.extract.embedded import check_whole, decode_text
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, scores_of
 from moviecrawler.items import Entry, Listing, Page
@@ -28,13 +29,13 @@ from moviecrawler.sites.titles import finished, new_title, title_in
 _TITLE: Final = re.compile(rb"<title[^<>]*>([^<>]{1,1000})</title")
 _SOURCES: Final = ("aboveTheFoldData", "mainColumnData")
 _LINKED: Final = (
-    ("plot", "description", partial(linked_data.parsed, linked_data.plot)),
-    ("credits.director", "director", partial(linked_data.people, "director")),
-    ("genres", "genre", linked_data.texts),
-    ("certificate", "contentRating", dig.text),
-    ("poster_url", "image", linked_data.picture),
-    ("runtime_minutes", "duration", partial(linked_data.parsed, parse_runtime)),
-    ("scores.imdb", "aggregateRating", partial(linked_score, "imdb")),
+    FieldPath("plot", partial(linked_data.parsed, linked_data.plot), "description"),
+    FieldPath("credits.director", partial(linked_data.people, "director"), "director"),
+    FieldPath("genres", linked_data.texts, "genre"),
+    FieldPath("certificate", dig.text, "contentRating"),
+    FieldPath("poster_url", linked_data.picture, "image"),
+    FieldPath("runtime_minutes", partial(linked_data.parsed, parse_runtime), "duration"),
+    FieldPath("scores.imdb", partial(linked_score, "imdb"), "aggregateRating"),
 )
 """The fields on which the site's JSON-LD is right. Its dates can be those of a later release, and
 its cast are the stars."""
@@ -75,8 +76,8 @@ def _linked(body: bytes) -> Findings:
     if tag is None or not fold(html.unescape(decode_text(tag[1]))).startswith(shown):
         raise ShapeError("title", f"the page's <title> is not {shown!r}")
     found = Findings(new_title("imdb", site_id, shown, linked_data.KINDS[linked["@type"]]))
-    found.look("original_title", lambda: None if shown == name else name)
-    linked_data.look(found, linked, _LINKED)
+    found.set_first("original_title", lambda: None if shown == name else name)
+    linked_data.extract_fields(found, linked, _LINKED)
     return found
 
 
@@ -100,18 +101,20 @@ def chart(body: bytes) -> Page:
 
 def _charted(body: bytes) -> list[Entry]:
     """Return the rows of a chart by the page's data. Raises ShapeError."""
-    data = dig.at(page_props(body), "pageData")
-    if dig.at(data, "topGrossingReleases") is not None:
+    data = dig.get_path(page_props(body), "pageData")
+    if dig.get_path(data, "topGrossingReleases") is not None:
         # A release that has no title on IMDb yet has an empty list.
         titles = (
             dig.items(edge, "node", "release", "titles")
             for edge in dig.items(data, "topGrossingReleases", "edges")
         )
         return [_entry(found[0], None) for found in titles if found]
-    if dig.at(data, "chartTitles", "edges") is None:
+    if dig.get_path(data, "chartTitles", "edges") is None:
         raise ShapeError("entries", "the page has no list that is known")
     edges = dig.items(data, "chartTitles", "edges")
-    return [_entry(node, edge) for edge in edges if (node := dig.at(edge, "node")) is not None]
+    return [
+        _entry(node, edge) for edge in edges if (node := dig.get_path(edge, "node")) is not None
+    ]
 
 
 def _linked_entry(data: dict[str, Any]) -> Entry:
@@ -133,18 +136,18 @@ def _entry(node: Any, edge: Any) -> Entry:
 
     Raises ShapeError when it has no id or title.
     """
-    site_id = values.read_id(node, "id")
+    site_id = values.parse_id(node, "id")
     name = dig.text(node, "titleText", "text")
     if site_id is None or name is None:
         raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
     title_type = attempt(lambda: dig.text(node, "titleType", "id"))
-    date = attempt(lambda: dig.read(values.read_date, node, "releaseDate"))
+    date = attempt(lambda: dig.read(values.parse_date, node, "releaseDate"))
     return Entry(
         site_id=site_id,
         title=name,
-        year=attempt(lambda: values.read_year(dig.at(node, "releaseYear", "year"))),
+        year=attempt(lambda: values.parse_year(dig.get_path(node, "releaseYear", "year"))),
         kind=values.TITLE_KINDS.get(title_type, "other") if title_type else None,
-        rank=attempt(lambda: values.read_rank(dig.at(edge, "currentRank"))),
+        rank=attempt(lambda: values.parse_rank(dig.get_path(edge, "currentRank"))),
         release_date=None if date is ABSENT else date,
-        scores=scores_of(lambda: dig.read(values.read_rating, node, "ratingsSummary")),
+        scores=scores_of(lambda: dig.read(values.parse_rating, node, "ratingsSummary")),
     )

@@ -54,11 +54,13 @@ def page_props(body: bytes) -> dict[str, Any] | None:
     if raw is None:
         return None
     try:
-        props = dig.at(decode_json(raw, _NEXT_DATA), "props", "pageProps")
+        props = dig.get_path(decode_json(raw, _NEXT_DATA), "props", "pageProps")
     except ShapeError:
-        found = dig.at(decode_json(raw), "props", "pageProps")
+        found = dig.get_path(decode_json(raw), "props", "pageProps")
         # What is not of the expected type is left out.
-        is_odd = (name for name in _OBJECTS if not isinstance(dig.at(found, name), dict | None))
+        is_odd = (
+            name for name in _OBJECTS if not isinstance(dig.get_path(found, name), dict | None)
+        )
         props = {**found, **dict.fromkeys(is_odd)} if isinstance(found, dict) else None
     if not isinstance(props, dict):
         raise ShapeError("page", "the script has no pageProps")

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from moviecrawler.extract import dig
+from moviecrawler.extract.dig import FieldPath
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, first
 from moviecrawler.items import Role
 from moviecrawler.sites.imdb import values
@@ -16,73 +17,83 @@ from moviecrawler.sites.imdb.credits import CREDIT_KEYS, credit_readers, of_full
 from moviecrawler.sites.titles import new_title
 
 if TYPE_CHECKING:
-    from moviecrawler.extract.dig import Fact
     from moviecrawler.items import TitleKind
 
 _NODE_TEXTS: Final = dig.texts("node", "text")
-_FACTS: Final = (
-    ("year", values.read_year, "releaseYear.year"),
-    ("release_date", values.read_date, "releaseDate"),
-    ("runtime_minutes", values.read_minutes, "runtime.seconds"),
-    ("genres", dig.texts("text"), "genres.genres"),
+_FIELDS: Final = (
+    FieldPath("year", values.parse_year, "releaseYear.year"),
+    FieldPath("release_date", values.parse_date, "releaseDate"),
+    FieldPath("runtime_minutes", values.parse_minutes, "runtime.seconds"),
+    FieldPath("genres", dig.texts("text"), "genres.genres"),
     # countriesOfOrigin has ids only where both are there.
-    ("countries", dig.texts("text"), "countriesDetails.countries", "countriesOfOrigin.countries"),
-    ("languages", dig.texts("text"), "spokenLanguages.spokenLanguages"),
-    ("certificate", dig.text, "certificate.rating"),
-    ("plot", dig.text, "plot.plotText.plainText"),
-    ("poster_url", values.read_address, "primaryImage.url"),
-    ("poster_width", dig.positive, "primaryImage.width"),
-    ("poster_height", dig.positive, "primaryImage.height"),
-    ("scores.imdb", values.read_rating, "ratingsSummary"),
-    ("scores.imdb.reviews", dig.size, "reviews.total"),
-    (
+    FieldPath(
+        "countries", dig.texts("text"), "countriesDetails.countries", "countriesOfOrigin.countries"
+    ),
+    FieldPath("languages", dig.texts("text"), "spokenLanguages.spokenLanguages"),
+    FieldPath("certificate", dig.text, "certificate.rating"),
+    FieldPath("plot", dig.text, "plot.plotText.plainText"),
+    FieldPath("poster_url", values.parse_address, "primaryImage.url"),
+    FieldPath("poster_width", dig.positive, "primaryImage.width"),
+    FieldPath("poster_height", dig.positive, "primaryImage.height"),
+    FieldPath("scores.imdb", values.parse_rating, "ratingsSummary"),
+    FieldPath("scores.imdb.reviews", dig.size, "reviews.total"),
+    FieldPath(
         "scores.imdb.histogram",
-        values.read_histogram,
+        values.parse_histogram,
         "aggregateRatingsBreakdown.histogram.histogramValues",
     ),
-    ("scores.metascore", values.read_metascore, "metacritic.metascore"),
-    ("amounts.budget", partial(values.read_amount, "budget"), "productionBudget.budget"),
-    (
+    FieldPath("scores.metascore", values.parse_metascore, "metacritic.metascore"),
+    FieldPath("amounts.budget", partial(values.parse_amount, "budget"), "productionBudget.budget"),
+    FieldPath(
         "amounts.opening_weekend",
-        partial(values.read_amount, "opening_weekend"),
+        partial(values.parse_amount, "opening_weekend"),
         "openingWeekendGross.gross.total",
     ),
-    ("amounts.domestic", partial(values.read_amount, "domestic"), "lifetimeGross.total"),
-    ("amounts.worldwide", partial(values.read_amount, "worldwide"), "worldwideGross.total"),
-    ("popularity_rank", values.read_rank, "meterRanking.currentRank"),
-    ("critic_review_count", values.read_total, "criticReviewsTotal.total"),
-    ("keywords", _NODE_TEXTS, "keywords.edges", "storylineKeywords.edges"),
-    ("interests", dig.texts("node", "primaryText", "text"), "interests.edges"),
-    ("taglines", _NODE_TEXTS, "taglines.edges"),
-    ("related.similar", values.read_similar, "moreLikeThisTitles.edges"),
-    ("related.connection", values.read_connections, "connections.edges"),
+    FieldPath("amounts.domestic", partial(values.parse_amount, "domestic"), "lifetimeGross.total"),
+    FieldPath(
+        "amounts.worldwide", partial(values.parse_amount, "worldwide"), "worldwideGross.total"
+    ),
+    FieldPath("popularity_rank", values.parse_rank, "meterRanking.currentRank"),
+    FieldPath("critic_review_count", values.parse_total, "criticReviewsTotal.total"),
+    FieldPath("keywords", _NODE_TEXTS, "keywords.edges", "storylineKeywords.edges"),
+    FieldPath("interests", dig.texts("node", "primaryText", "text"), "interests.edges"),
+    FieldPath("taglines", _NODE_TEXTS, "taglines.edges"),
+    FieldPath("related.similar", values.parse_similar, "moreLikeThisTitles.edges"),
+    FieldPath("related.connection", values.parse_connections, "connections.edges"),
 )
 """What titles of all kinds have."""
-_OF_MOVIES: Final = (("imdb_top250_rank", values.read_top_rank, "ratingsSummary.topRanking"),)
+_OF_MOVIES: Final = (
+    FieldPath("imdb_top250_rank", values.parse_top_rank, "ratingsSummary.topRanking"),
+)
 _OF_SERIES: Final = (
-    ("end_year", values.read_year, "releaseYear.endYear"),
-    ("imdb_top250_tv_rank", values.read_top_rank, "ratingsSummary.topRanking"),
-    ("season_count", values.count_seasons, "episodes.seasons"),
-    ("season_count", values.count_displayed_seasons, "episodes.displayableSeasons"),
-    ("episode_count", values.read_total, "episodes.totalEpisodes.total", "episodes.episodes.total"),
+    FieldPath("end_year", values.parse_year, "releaseYear.endYear"),
+    FieldPath("imdb_top250_tv_rank", values.parse_top_rank, "ratingsSummary.topRanking"),
+    FieldPath("season_count", values.count_seasons, "episodes.seasons"),
+    FieldPath("season_count", values.count_displayed_seasons, "episodes.displayableSeasons"),
+    FieldPath(
+        "episode_count",
+        values.parse_total,
+        "episodes.totalEpisodes.total",
+        "episodes.episodes.total",
+    ),
 )
 _OF_EPISODES: Final = (
-    ("series_id", values.read_id, "series.series.id"),
-    ("series_title", dig.text, "series.series.titleText.text"),
-    (
+    FieldPath("series_id", values.parse_id, "series.series.id"),
+    FieldPath("series_title", dig.text, "series.series.titleText.text"),
+    FieldPath(
         "season",
-        values.read_number,
+        values.parse_number,
         "series.episodeNumber.seasonNumber",
         "series.displayableEpisodeNumber.displayableSeason.season",
     ),
-    (
+    FieldPath(
         "episode",
-        values.read_number,
+        values.parse_number,
         "series.episodeNumber.episodeNumber",
         "series.displayableEpisodeNumber.episodeNumber.episodeNumber",
     ),
 )
-_FACTS_OF: Final[dict[TitleKind, tuple[Fact, ...]]] = {
+_FIELDS_OF: Final[dict[TitleKind, tuple[FieldPath, ...]]] = {
     "series": _OF_SERIES,
     "episode": (*_OF_MOVIES, *_OF_EPISODES),
 }
@@ -94,8 +105,8 @@ KEYS: Final = (
     "titleType",
     *dict.fromkeys(
         path.partition(".")[0]
-        for _, _, *paths in (*_FACTS, *_OF_MOVIES, *_OF_SERIES, *_OF_EPISODES)
-        for path in paths
+        for each in (*_FIELDS, *_OF_MOVIES, *_OF_SERIES, *_OF_EPISODES)
+        for path in each.paths
     ),
     *values.AWARD_KEYS,
     *CREDIT_KEYS,
@@ -111,13 +122,15 @@ def read_movie(sources: list[dict[str, Any]]) -> Findings:
     found = _identified(sources)
     name = found.movie.title
     kind = found.movie.kind
-    found.look("title_type", lambda: _stated(sources, "titleType.id"))
+    found.set_first("title_type", lambda: _stated(sources, "titleType.id"))
     original = dig.readers(dig.text, sources, "originalTitleText.text")
-    found.look("original_title", lambda: ABSENT if (stated := first(*original)) == name else stated)
-    dig.look(found, (*_FACTS, *_FACTS_OF.get(kind, _OF_MOVIES)), sources)
-    found.look("awards", *(partial(values.read_awards, source) for source in sources))
+    found.set_first(
+        "original_title", lambda: ABSENT if (stated := first(*original)) == name else stated
+    )
+    dig.extract_fields(found, (*_FIELDS, *_FIELDS_OF.get(kind, _OF_MOVIES)), sources)
+    found.set_first("awards", *(partial(values.parse_awards, source) for source in sources))
     for role in get_args(Role):
-        found.look(f"credits.{role}", *credit_readers(sources, role))
+        found.set_first(f"credits.{role}", *credit_readers(sources, role))
     return found
 
 
@@ -126,9 +139,9 @@ def read_full_credits(content: Any) -> Findings:
 
     Raises ShapeError as `_identified` does, and when the page has no people.
     """
-    found = _identified([dig.at(content, "entityMetadata")])
+    found = _identified([dig.get_path(content, "entityMetadata")])
     for role in get_args(Role):
-        found.look(f"credits.{role}", partial(of_full_credits, content["categories"], role))
+        found.set_first(f"credits.{role}", partial(of_full_credits, content["categories"], role))
     if not found.movie.credits:
         raise ShapeError("credits", "the page has no list of people that is known")
     return found
@@ -139,7 +152,7 @@ def _identified(sources: list[Any]) -> Findings:
 
     Raises ShapeError when the objects name no title, or several, or don't say of what type it is.
     """
-    stated_ids = [attempt(partial(values.read_id, source, "id")) for source in sources]
+    stated_ids = [attempt(partial(values.parse_id, source, "id")) for source in sources]
     ids = dict.fromkeys(filter(None, stated_ids))
     if len(ids) != 1:
         raise ShapeError("site_id", f"the page names {len(ids)} titles: {' and '.join(ids)}")

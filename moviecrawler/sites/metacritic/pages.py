@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moviecrawler.basics.values import check_runtime, parse_date, parse_runtime
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.devalue import unflatten
+from moviecrawler.extract.dig import FieldPath
 from moviecrawler.extract.embedded import check_whole, decode_json, script, stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, scores_of
 from moviecrawler.items import Entry, Listing, Page
@@ -21,8 +22,8 @@ from moviecrawler.sites.metacritic import values
 from moviecrawler.sites.metacritic.title import (
     COMPONENTS,
     PRODUCT,
+    parse_year,
     read_title,
-    read_year,
     seasons_of,
 )
 from moviecrawler.sites.scores import linked_score
@@ -62,7 +63,7 @@ def title(body: bytes) -> Page:
     # Beside a season's components, JSON-LD may be that of the series.
     named = values.id_in(attempt(lambda: dig.text(linked, "url")))
     if is_linked or named == found.movie.site_id:
-        linked_data.look(found, linked, _LINKED)
+        linked_data.extract_fields(found, linked, _LINKED)
     movie = finished(found)
     seasons = seasons_of(movie, components) if movie.kind == "series" else []
     return Page(
@@ -78,7 +79,7 @@ def _components(payload: bytes | None) -> Components:
 
     There are none where there is no payload, or none of a title.
     """
-    data = None if payload is None else attempt(lambda: dig.at(unflatten(payload), "data"))
+    data = None if payload is None else attempt(lambda: dig.get_path(unflatten(payload), "data"))
     for key in data if isinstance(data, dict) else ():
         if key.startswith("loadPage:"):
             listed = attempt(partial(dig.items, data, key, "components")) or []
@@ -108,22 +109,22 @@ def _linked_score(kind: ScoreKind, value: Any) -> Score | None:
 
 
 _LINKED: Final = (
-    ("plot", "description", partial(linked_data.parsed, linked_data.plot)),
-    ("credits.director", "director", partial(linked_data.people, "director")),
-    ("genres", "genre", linked_data.texts),
-    ("certificate", "contentRating", dig.text),
-    ("poster_url", "image", linked_data.picture),
-    ("credits.cast", "actor", partial(linked_data.people, "cast")),
-    ("series_title", "partOfSeries.name", dig.text),
-    ("runtime_minutes", "duration", partial(linked_data.parsed, _shifted_runtime)),
-    ("scores.metascore", "aggregateRating", partial(_linked_score, "metascore")),
-    ("scores.metacritic_user", "aggregateRating", partial(_linked_score, "metacritic_user")),
-    (
-        "year",
-        "datePublished",
-        partial(linked_data.parsed, lambda text: int(parse_date(text)[:4])),
+    FieldPath("plot", partial(linked_data.parsed, linked_data.plot), "description"),
+    FieldPath("credits.director", partial(linked_data.people, "director"), "director"),
+    FieldPath("genres", linked_data.texts, "genre"),
+    FieldPath("certificate", dig.text, "contentRating"),
+    FieldPath("poster_url", linked_data.picture, "image"),
+    FieldPath("credits.cast", partial(linked_data.people, "cast"), "actor"),
+    FieldPath("series_title", dig.text, "partOfSeries.name"),
+    FieldPath("runtime_minutes", partial(linked_data.parsed, _shifted_runtime), "duration"),
+    FieldPath("scores.metascore", partial(_linked_score, "metascore"), "aggregateRating"),
+    FieldPath(
+        "scores.metacritic_user", partial(_linked_score, "metacritic_user"), "aggregateRating"
     ),
-    ("release_date", "datePublished", partial(linked_data.parsed, parse_date)),
+    FieldPath(
+        "year", partial(linked_data.parsed, lambda text: int(parse_date(text)[:4])), "datePublished"
+    ),
+    FieldPath("release_date", partial(linked_data.parsed, parse_date), "datePublished"),
 )
 """The fields on which the site's JSON-LD is right."""
 
@@ -138,7 +139,7 @@ def finder(body: bytes) -> Page:
     """
     answer = decode_json(body)
     values.refuse_errors(answer, "page")
-    items = dig.at(answer, "data", "items")
+    items = dig.get_path(answer, "data", "items")
     if items is None:
         raise ShapeError("entries", "no items")
     listing = Listing(
@@ -155,11 +156,11 @@ def _entry(item: Any) -> Entry:
     if title is None:
         raise ShapeError("entries", "an item without a title")
     site_id = values.id_of_product(item)
-    day = attempt(lambda: dig.read(values.read_day, item, "releaseDate"))
-    year = attempt(lambda: read_year(item))
+    day = attempt(lambda: dig.read(values.parse_day, item, "releaseDate"))
+    year = attempt(lambda: parse_year(item))
     scores = scores_of(
-        lambda: dig.read(partial(values.read_score, "metascore"), item, "criticScoreSummary"),
-        lambda: dig.read(partial(values.read_score, "metacritic_user"), item, "userScore"),
+        lambda: dig.read(partial(values.parse_score, "metascore"), item, "criticScoreSummary"),
+        lambda: dig.read(partial(values.parse_score, "metacritic_user"), item, "userScore"),
     )
     return Entry(
         site_id=site_id,

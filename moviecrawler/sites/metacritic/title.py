@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.basics.values import check_year
 from moviecrawler.extract import dig
+from moviecrawler.extract.dig import FieldPath
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt
 from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.metacritic import values
-from moviecrawler.sites.metacritic.values import id_in, read_score, refuse_errors
+from moviecrawler.sites.metacritic.values import id_in, parse_score, refuse_errors
 from moviecrawler.sites.titles import listed_season, one_of_each_season
 
 if TYPE_CHECKING:
@@ -32,41 +33,45 @@ _RELATED: Final = "related-carousel"
 _SEASONS: Final = "seasons"
 COMPONENTS: Final = frozenset({PRODUCT, *_SUMMARIES.values(), _OFFERS, _RELATED, _SEASONS})
 """The names of the components that are read."""
-_FACTS: Final = (
-    ("runtime_minutes", values.read_minutes, "duration"),
-    ("genres", dig.texts("name"), "genres"),
-    ("certificate", dig.text, "rating"),
-    ("plot", dig.text, "description"),
-    ("credits.director", partial(values.read_crew, "director", "Directed By"), "production.crew"),
-    ("credits.writer", partial(values.read_crew, "writer", "Written By"), "production.crew"),
-    ("credits.cast", partial(values.read_people, "cast"), "production.cast"),
-    ("keywords", dig.texts(), "tags"),
-    ("taglines", values.read_tagline, "tagline"),
-    ("awards", values.read_awards, "awards"),
+_FIELDS: Final = (
+    FieldPath("runtime_minutes", values.parse_minutes, "duration"),
+    FieldPath("genres", dig.texts("name"), "genres"),
+    FieldPath("certificate", dig.text, "rating"),
+    FieldPath("plot", dig.text, "description"),
+    FieldPath(
+        "credits.director", partial(values.parse_crew, "director", "Directed By"), "production.crew"
+    ),
+    FieldPath(
+        "credits.writer", partial(values.parse_crew, "writer", "Written By"), "production.crew"
+    ),
+    FieldPath("credits.cast", partial(values.parse_people, "cast"), "production.cast"),
+    FieldPath("keywords", dig.texts(), "tags"),
+    FieldPath("taglines", values.parse_tagline, "tagline"),
+    FieldPath("awards", values.parse_awards, "awards"),
 )
 """What the product says of all kinds of titles. On a season's page it is the product of the
 series."""
 _OF_WHOLE_TITLES: Final = (
-    ("imdb_id", values.read_imdb_id, "imdbId"),
+    FieldPath("imdb_id", values.parse_imdb_id, "imdbId"),
     # A film that is shown again has the year of its first release and the date of the last.
-    ("release_date", values.read_day, "releaseDate"),
+    FieldPath("release_date", values.parse_day, "releaseDate"),
 )
 """What the product says of the title that it is, and not of a season."""
 _OF_SEASONS: Final = (
-    ("year", values.read_premiere, "releaseYear"),
-    ("release_date", values.read_day, "premiereDate"),
-    ("episode_count", dig.positive, "totalEpisodes"),
+    FieldPath("year", values.parse_premiere, "releaseYear"),
+    FieldPath("release_date", values.parse_day, "premiereDate"),
+    FieldPath("episode_count", dig.positive, "totalEpisodes"),
 )
 """What a row of the list of seasons says of one."""
 _OF_PICTURES: Final = (
-    ("poster_width", dig.positive, "width"),
-    ("poster_height", dig.positive, "height"),
+    FieldPath("poster_width", dig.positive, "width"),
+    FieldPath("poster_height", dig.positive, "height"),
 )
-_SCORE_FACTS: Final = (
-    ("liked", dig.size, "positiveCount"),
-    ("neutral", dig.size, "neutralCount"),
-    ("disliked", dig.size, "negativeCount"),
-    ("sentiment", dig.text, "sentiment"),
+_SCORE_DETAILS: Final = (
+    FieldPath("liked", dig.size, "positiveCount"),
+    FieldPath("neutral", dig.size, "neutralCount"),
+    FieldPath("disliked", dig.size, "negativeCount"),
+    FieldPath("sentiment", dig.text, "sentiment"),
 )
 """What a summary has of a score beside its value."""
 _NOT_FOUND: Final = 404
@@ -86,7 +91,7 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     series.
     """
     refuse_errors(components.get(PRODUCT), "page")
-    product = dig.at(components.get(PRODUCT), "data", "item")
+    product = dig.get_path(components.get(PRODUCT), "data", "item")
     if product is None:
         raise ShapeError("page", "no product among the components")
     title = dig.text(product, "title")
@@ -95,45 +100,46 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     found = Findings(values.new_movie(product_id(product, components, stated), title))
     movie = found.movie
     site_id = found.movie.site_id or ""
-    dig.look(found, _FACTS, [product])
+    dig.extract_fields(found, _FIELDS, [product])
     if movie.kind == "series":
-        found.look("season_count", partial(dig.read, dig.positive, product, "seasonCount"))
+        found.set_first("season_count", partial(dig.read, dig.positive, product, "seasonCount"))
         # Few series have their creators marked; a crew without them doesn't say that there are
         # none.
-        found.look(
-            "credits.creator", lambda: values.read_creators(dig.at(product, "production", "crew"))
+        found.set_first(
+            "credits.creator",
+            lambda: values.parse_creators(dig.get_path(product, "production", "crew")),
         )
     row = _season_row(components, site_id)
-    watch = attempt(lambda: dig.at(components.get(_OFFERS), "data", "item"))
+    watch = attempt(lambda: dig.get_path(components.get(_OFFERS), "data", "item"))
     if movie.season is None:
-        dig.look(found, _OF_WHOLE_TITLES, [product])
-        found.look("year", lambda: read_year(product))
-        found.look("external_ids", lambda: values.read_ids(product, watch))
+        dig.extract_fields(found, _OF_WHOLE_TITLES, [product])
+        found.set_first("year", lambda: parse_year(product))
+        found.set_first("external_ids", lambda: values.parse_ids(product, watch))
     else:
-        dig.look(found, _OF_SEASONS, [row])
+        dig.extract_fields(found, _OF_SEASONS, [row])
     image = attempt(lambda: _image(product))
-    found.look("poster_url", lambda: _poster(product, image))
-    dig.look(found, _OF_PICTURES, [image])
+    found.set_first("poster_url", lambda: _poster(product, image))
+    dig.extract_fields(found, _OF_PICTURES, [image])
     for kind, name in _SUMMARIES.items():
         component = components.get(name)
-        found.look(f"scores.{kind}", partial(_stated_absence, component))
-        of_page = attempt(partial(dig.at, component, "data", "item"))
-        of_row = attempt(partial(dig.at, row, _IN_ROWS[kind]))
+        found.set_first(f"scores.{kind}", partial(_stated_absence, component))
+        of_page = attempt(partial(dig.get_path, component, "data", "item"))
+        of_row = attempt(partial(dig.get_path, row, _IN_ROWS[kind]))
         summaries = [summary for summary in (of_page, of_row) if _is_own(site_id, summary)]
         if kind == "metascore":
             # Beside a season's scores the product is its series, whose score has the series'
             # address, or none.
-            own = attempt(lambda: dig.at(product, "criticScoreSummary"))
+            own = attempt(lambda: dig.get_path(product, "criticScoreSummary"))
             is_own = movie.season is None or attempt(partial(_id_of_summary, own)) == site_id
             summaries[1:1] = [own] if is_own else []
-        _look_for_score(found, kind, summaries)
+        _extract_score(found, kind, summaries)
     if movie.season is None:
-        found.look("scores.metascore.certified", lambda: _must(product))
-    found.look(
+        found.set_first("scores.metascore.certified", lambda: _must(product))
+    found.set_first(
         "related.similar",
-        *dig.readers(values.read_similar, [components.get(_RELATED)], "data.items"),
+        *dig.readers(values.parse_similar, [components.get(_RELATED)], "data.items"),
     )
-    found.look("offers", lambda: values.read_offers(watch))
+    found.set_first("offers", lambda: values.parse_offers(watch))
     return found
 
 
@@ -147,7 +153,7 @@ def product_id(product: Any, components: Components, stated: str | None = None) 
     if whole is None:
         raise ShapeError("site_id", "a product whose slug is none")
     summaries = [
-        attempt(partial(dig.at, components.get(name), "data", "item"))
+        attempt(partial(dig.get_path, components.get(name), "data", "item"))
         for name in _SUMMARIES.values()
     ]
     of_summaries = [attempt(partial(_id_of_summary, summary)) for summary in summaries]
@@ -158,14 +164,14 @@ def product_id(product: Any, components: Components, stated: str | None = None) 
     return whole
 
 
-def read_year(product: Any) -> int | NoValue:
+def parse_year(product: Any) -> int | NoValue:
     """Return the year of the premiere, or without one that of the date of release.
 
     That date can be a later showing's.
     """
     premiere = dig.read(dig.integer, product, "premiereYear")
     if premiere is ABSENT or premiere == 0:
-        day = dig.read(values.read_day, product, "releaseDate")
+        day = dig.read(values.parse_day, product, "releaseDate")
         return int(day[:4]) if isinstance(day, str) else ABSENT
     return None if premiere is None else check_year(premiere)
 
@@ -183,7 +189,7 @@ def _poster(product: Any, image: Any) -> str | NoValue:
         return f"{values.IMAGES}{dig.text(image, 'bucketPath')}"
     return (
         ABSENT
-        if dig.read(dig.at, product, "image") is ABSENT and not dig.items(product, "images")
+        if dig.read(dig.get_path, product, "image") is ABSENT and not dig.items(product, "images")
         else None
     )
 
@@ -202,14 +208,18 @@ def _stated_absence(component: Any) -> NoValue:
     return None
 
 
-def _look_for_score(found: Findings, kind: ScoreKind, summaries: list[Any]) -> None:
-    """Read a score and its facts from the first summary that has them."""
-    found.look(
+def _extract_score(found: Findings, kind: ScoreKind, summaries: list[Any]) -> None:
+    """Set a score and its details from the first summary that has them."""
+    found.set_first(
         f"scores.{kind}",
-        *(partial(dig.read, partial(read_score, kind), summary) for summary in summaries),
+        *(partial(dig.read, partial(parse_score, kind), summary) for summary in summaries),
     )
-    facts = (*_SCORE_FACTS, ("average", partial(values.read_average, kind), "normalizedScore"))
-    dig.look(found, ((f"scores.{kind}.{fact}", *reads) for fact, *reads in facts), summaries)
+    average = FieldPath("average", partial(values.parse_average, kind), "normalizedScore")
+    details = [
+        FieldPath(f"scores.{kind}.{each.field}", each.parse, *each.paths)
+        for each in (*_SCORE_DETAILS, average)
+    ]
+    dig.extract_fields(found, details, summaries)
 
 
 def _id_of_summary(summary: Any) -> str | None:
@@ -271,10 +281,10 @@ def _season(series: Movie, row: Any) -> Movie | None:
         return None
     found = Findings(values.new_movie(site_id, title or series.title))
     for kind, name in _IN_ROWS.items():
-        summary = attempt(partial(dig.at, row, name))
+        summary = attempt(partial(dig.get_path, row, name))
         if _is_own(site_id, summary):
-            _look_for_score(found, kind, [summary])
-    dig.look(found, _OF_SEASONS, [row])
+            _extract_score(found, kind, [summary])
+    dig.extract_fields(found, _OF_SEASONS, [row])
     season = found.movie
     return listed_season(
         series,

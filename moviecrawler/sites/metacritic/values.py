@@ -78,13 +78,13 @@ def without_season(site_id: str, title: str) -> str:
     )
 
 
-def read_day(value: Any) -> str | None:
+def parse_day(value: Any) -> str | None:
     """Return a date of release."""
     text = dig.text(value)
     return parse_date(text) if text else None
 
 
-def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
+def parse_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     """Return the score in a summary, of a page or of a row of a list."""
     value = dig.read(dig.number, summary, "score")
     count = attempt(lambda: dig.size(summary, "reviewCount")) or 0
@@ -105,11 +105,11 @@ def refuse_errors(part: Any, field: str) -> None:
     """Raise ShapeError when the site says that it could not get a part of the page."""
     errors = dig.items(part, "errors")
     if errors:
-        codes = ", ".join(str(dig.at(error, "code")) for error in errors)
+        codes = ", ".join(str(dig.get_path(error, "code")) for error in errors)
         raise ShapeError(field, f"the site answers error {codes}")
 
 
-def read_imdb_id(value: Any) -> str | None:
+def parse_imdb_id(value: Any) -> str | None:
     """Return the id at IMDb that the site gives.
 
     It can be that of a series' pilot or of a dub: matching checks the year.
@@ -121,40 +121,42 @@ def read_imdb_id(value: Any) -> str | None:
     return imdb_id
 
 
-def read_minutes(value: Any) -> int | NoValue:
+def parse_minutes(value: Any) -> int | NoValue:
     """Return a runtime in minutes; 0 is none."""
     minutes = dig.integer(value)
     return check_runtime(minutes) if minutes else ABSENT
 
 
-def read_premiere(value: Any) -> int | None:
+def parse_premiere(value: Any) -> int | None:
     """Return the year of a season; 0 says nothing."""
     year = dig.integer(value)
     return check_year(year) if year else None
 
 
-def read_crew(role: Role, group: str, crew: Any) -> list[Credit]:
+def parse_crew(role: Role, group: str, crew: Any) -> list[Credit]:
     """Return those whom the crew has in a group, which is left out when nobody is in it."""
     groups = [dig.text(person, "roleTypeGroupName") for person in dig.items(crew)]
     if None in groups:
         raise ShapeError("credits", "a member of the crew without a group")
-    return read_people(
+    return parse_people(
         role,
         [person for person, name in zip(dig.items(crew), groups, strict=True) if name == group],
     )
 
 
-def read_creators(crew: Any) -> list[Credit]:
+def parse_creators(crew: Any) -> list[Credit]:
     """Return a series' creators, who are among its writers as "created by"."""
     writers = [
-        person for person in dig.items(crew) if dig.at(person, "roleTypeGroupName") == "Written By"
+        person
+        for person in dig.items(crew)
+        if dig.get_path(person, "roleTypeGroupName") == "Written By"
     ]
-    return read_people(
+    return parse_people(
         "creator", [one for one in writers if "created by" in dig.items(one, "roles")]
     )
 
 
-def read_people(role: Role, people: Any) -> list[Credit]:
+def parse_people(role: Role, people: Any) -> list[Credit]:
     """Return the people of a list."""
     return new_credits(role, (_person(role, person) for person in dig.items(people)))
 
@@ -185,17 +187,17 @@ def id_of_product(product: Any) -> str:
     return f"{_PREFIXES[kind]}/{slug}"
 
 
-def read_average(kind: ScoreKind, score: Any) -> float:
+def parse_average(kind: ScoreKind, score: Any) -> float:
     """Return the mean behind a score; the users' has none."""
     return check_average(kind, dig.number(score) or 0.0)
 
 
-def read_tagline(text: Any) -> list[str] | NoValue:
+def parse_tagline(text: Any) -> list[str] | NoValue:
     """Return the tagline as a list of one."""
     return [tagline] if (tagline := dig.text(text)) else ABSENT
 
 
-def read_awards(awards: Any) -> list[Award]:
+def parse_awards(awards: Any) -> list[Award]:
     """Return the awards, one for each event."""
     return first_of_each(map(_award, dig.items(awards)), lambda award: award.event)
 
@@ -209,7 +211,7 @@ def _award(award: Any) -> Award:
     return Award(event=event, wins=wins, nominations=nominations)
 
 
-def read_similar(items: Any) -> list[RelatedTitle]:
+def parse_similar(items: Any) -> list[RelatedTitle]:
     """Return the titles that the page recommends; games among them are left out."""
     if any(dig.text(item, "type") is None for item in dig.items(items)):
         raise ShapeError("related", "a title without a type")
@@ -224,7 +226,7 @@ def read_similar(items: Any) -> list[RelatedTitle]:
     )
 
 
-def read_offers(watch: Any) -> list[Offer] | NoValue:
+def parse_offers(watch: Any) -> list[Offer] | NoValue:
     """Return JustWatch's offers for the page's country; each has an option for every quality."""
     if watch is None or not any(kind in watch for kind in OFFER_KINDS):
         return None
@@ -236,7 +238,7 @@ def read_offers(watch: Any) -> list[Offer] | NoValue:
         for listed in dig.items(watch, name)
         for offer in _options(listed, kind, country)
     ]
-    if not found and dig.at(watch, "hasOffers"):
+    if not found and dig.get_path(watch, "hasOffers"):
         raise ShapeError("offers", "there are some, but not where they were")
     return one_of_each_offer(found) or ABSENT
 
@@ -264,7 +266,7 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
         )
 
 
-def read_ids(product: Any, watch: Any) -> dict[str, str] | None:
+def parse_ids(product: Any, watch: Any) -> dict[str, str] | None:
     """Return the number behind the slug, and the title's path at JustWatch."""
     number = attempt(lambda: dig.integer(product, "id"))
     path = attempt(lambda: dig.text(watch, "meta", "fullPath"))

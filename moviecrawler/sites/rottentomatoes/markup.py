@@ -216,7 +216,9 @@ def seasons_of(series: Movie, tree: Selector, linked: dict[str, Any]) -> list[Mo
 
     A tile that can't be read is passed by: JSON-LD names its season, too.
     """
-    listed = [season for season in dig.listed(linked, "containsSeason") if isinstance(season, dict)]
+    listed = [
+        season for season in dig.as_list(linked, "containsSeason") if isinstance(season, dict)
+    ]
     named = {
         id_in_url("rottentomatoes", attempt(partial(dig.text, season, "url"))): attempt(
             partial(dig.text, season, "name")

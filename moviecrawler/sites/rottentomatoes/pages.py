@@ -53,7 +53,7 @@ def title(body: bytes) -> Page:
         )
     addresses = (*stated_addresses(body), attempt(lambda: dig.text(linked, "url")))
     site_id = _site_id(linked.get("@type"), addresses)
-    content = attempt(lambda: dig.at(hero, "content"))
+    content = attempt(lambda: dig.get_path(hero, "content"))
     movie = finished(read_title(site_id, tree, scorecard, content, linked))
     seasons = markup.seasons_of(movie, tree, linked) if movie.kind == "series" else []
     return Page(
@@ -113,18 +113,18 @@ def browse_json(body: bytes) -> Page:
     Raises ExtractionError.
     """
     data = decode_json(body)
-    if dig.at(data, "grid", "list") is None:
+    if dig.get_path(data, "grid", "list") is None:
         raise ShapeError("entries", "browse JSON without grid.list")
     return _list_page(
         "browse-json",
         [_row(item) for item in dig.items(data, "grid", "list")],
-        dig.at(data, "pageInfo"),
+        dig.get_path(data, "pageInfo"),
     )
 
 
 def _list_page(kind: str, entries: list[Entry], info: Any) -> Page:
     # The last page has an endCursor, too; `hasNextPage` says whether another page follows.
-    following = None if dig.at(info, "hasNextPage") is False else dig.text(info, "endCursor")
+    following = None if dig.get_path(info, "hasNextPage") is False else dig.text(info, "endCursor")
     listing = Listing(site="rottentomatoes", entries=entries, next=following)
     return Page(site="rottentomatoes", kind=kind, listing=listing)
 
@@ -150,7 +150,7 @@ def _linked_row(data: dict[str, Any]) -> Entry:
 
 def _row(item: Any) -> Entry:
     def share(kind: ScoreKind, key: str) -> Score | NoValue:
-        return values.score(kind, dig.at(item, key, "scorePercent"))
+        return values.score(kind, dig.get_path(item, key, "scorePercent"))
 
     scores = scores_of(
         partial(share, "tomatometer", "criticsScore"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.basics.values import check_year, parse_runtime
 from moviecrawler.extract import dig, linked_data
+from moviecrawler.extract.dig import FieldPath
 from moviecrawler.extract.findings import Findings, ShapeError, attempt
 from moviecrawler.extract.people import Person, new_credits
 from moviecrawler.extract.trees import text_of
@@ -41,35 +42,37 @@ _SLOTS: Final[dict[ScoreKind, str]] = {
 }
 """The slots of `<media-scorecard>` that show them; tiles of other titles have such slots, too."""
 _IN_DETAILS: Final = (
-    ("year", values.read_year, "release_date"),
-    ("release_date", values.read_release_date, "release_date"),
-    ("runtime_minutes", parse_runtime, "runtime"),
-    ("genres", values.split, "genres"),
-    ("languages", dig.listed, "language"),
-    ("certificate", values.short_certificate, "certificate"),
-    ("amounts.domestic", values.read_dollars, "domestic"),
+    FieldPath("year", values.parse_shown_year, "release_date"),
+    FieldPath("release_date", values.parse_release_date, "release_date"),
+    FieldPath("runtime_minutes", parse_runtime, "runtime"),
+    FieldPath("genres", values.split, "genres"),
+    FieldPath("languages", dig.as_list, "language"),
+    FieldPath("certificate", values.short_certificate, "certificate"),
+    FieldPath("amounts.domestic", values.parse_dollars, "domestic"),
 )
 """What the rows of the list of details say. A row that is not there says nothing."""
 _IN_HERO: Final = (
-    ("end_year", check_year, "end_year"),
-    ("runtime_minutes", parse_runtime, "runtime"),
-    ("certificate", values.short_certificate, "certificate"),
+    FieldPath("end_year", check_year, "end_year"),
+    FieldPath("runtime_minutes", parse_runtime, "runtime"),
+    FieldPath("certificate", values.short_certificate, "certificate"),
 )
 _LINKED: Final = (
-    ("plot", "description", partial(linked_data.parsed, linked_data.plot)),
-    ("credits.director", "director", partial(linked_data.people, "director")),
-    ("credits.cast", "actor", partial(linked_data.people, "cast")),
-    ("series_title", "partOfSeries.name", dig.text),
-    ("poster_url", "image", linked_data.picture),
-    ("runtime_minutes", "duration", partial(linked_data.parsed, parse_runtime)),
-    ("scores.tomatometer", "aggregateRating", partial(linked_score, "tomatometer")),
-    ("season_count", "numberOfSeasons", dig.size),
-    ("episode_count", "numberOfEpisodes", dig.size),
+    FieldPath("plot", partial(linked_data.parsed, linked_data.plot), "description"),
+    FieldPath("credits.director", partial(linked_data.people, "director"), "director"),
+    FieldPath("credits.cast", partial(linked_data.people, "cast"), "actor"),
+    FieldPath("series_title", dig.text, "partOfSeries.name"),
+    FieldPath("poster_url", linked_data.picture, "image"),
+    FieldPath("runtime_minutes", partial(linked_data.parsed, parse_runtime), "duration"),
+    FieldPath("scores.tomatometer", partial(linked_score, "tomatometer"), "aggregateRating"),
+    FieldPath("season_count", dig.size, "numberOfSeasons"),
+    FieldPath("episode_count", dig.size, "numberOfEpisodes"),
 )
 """The fields on which the site's JSON-LD is right. Its dates can be those of a later release."""
 _LINKED_WITHOUT_DETAILS: Final = (
-    ("genres", "genre", linked_data.texts),
-    ("certificate", "contentRating", partial(linked_data.parsed, values.short_certificate)),
+    FieldPath("genres", linked_data.texts, "genre"),
+    FieldPath(
+        "certificate", partial(linked_data.parsed, values.short_certificate), "contentRating"
+    ),
 )
 """The fields of which the list of details shows other values, where a page has one."""
 _ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator")
@@ -94,7 +97,7 @@ def _hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
     shown = tree.css("media-hero")
 
     def texts(key: str, name: str) -> list[str]:
-        found = attempt(lambda: dig.texts()(dig.at(content, key)))
+        found = attempt(lambda: dig.texts()(dig.get_path(content, key)))
         return found or [
             text for part in shown.css(f'[slot="{name}"]') if (text := text_of(part).strip(" /,"))
         ]
@@ -115,7 +118,7 @@ def _hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
             if not prop.isdigit():
                 hero["end_year"] = int(years["end_year"]) if years["end_year"] else None
         elif (dated := _DATED.match(prop)) and (
-            year := attempt(partial(values.read_year, dated["date"]))
+            year := attempt(partial(values.parse_shown_year, dated["date"]))
         ):
             hero["year"] = year
         elif _CERTIFICATE.match(prop):
@@ -154,39 +157,49 @@ def read_title(
         hero["year"] = int(named["year"])
     found = Findings(new_title("rottentomatoes", site_id, title))
     details = {name: ", ".join(text for text, _ in parts) for name, parts in rows.items()}
-    found.look("year", lambda: hero.get("year"))
-    dig.look(found, _IN_DETAILS, [details])
-    dig.look(found, _IN_HERO, [hero])
+    found.set_first("year", lambda: hero.get("year"))
+    dig.extract_fields(found, _IN_DETAILS, [details])
+    dig.extract_fields(found, _IN_HERO, [hero])
     pictures = (attempt(lambda: dig.text(scorecard, "primaryImageUrl")), *hero["posters"])
-    found.look("poster_url", lambda: next(filter(None, map(linked_data.picture, pictures)), None))
-    found.look("plot", lambda: dig.text(scorecard, "description"), lambda: markup.plot_of(tree))
-    found.look("credits.cast", lambda: new_credits("cast", markup.cast_of(tree)))
+    found.set_first(
+        "poster_url", lambda: next(filter(None, map(linked_data.picture, pictures)), None)
+    )
+    found.set_first(
+        "plot", lambda: dig.text(scorecard, "description"), lambda: markup.plot_of(tree)
+    )
+    found.set_first("credits.cast", lambda: new_credits("cast", markup.cast_of(tree)))
     for role in _ROLES:
         parts = rows.get(role, [])
-        found.look(f"credits.{role}", partial(new_credits, role, [Person(*part) for part in parts]))
+        found.set_first(
+            f"credits.{role}", partial(new_credits, role, [Person(*part) for part in parts])
+        )
     for kind, paths in {**_SCORE_PATHS, "popcornmeter": _popcornmeter_paths(scorecard)}.items():
-        found.look(
-            f"scores.{kind}", *dig.readers(partial(values.read_score, kind), [scorecard], *paths)
+        found.set_first(
+            f"scores.{kind}", *dig.readers(partial(values.parse_score, kind), [scorecard], *paths)
         )
-        facts = (
-            (f"scores.{kind}.{fact}", read, *(f"{path}.{key}" for path in paths for key in keys))
-            for fact, read, *keys in values.facts_of_score(kind)
-        )
-        dig.look(found, facts, [scorecard])
-    found.look("consensus", lambda: markup.consensus_of(tree))
-    found.look("offers", lambda: markup.offers_of(tree))
-    found.look("related.similar", lambda: markup.similar_of(tree))
-    found.look("external_ids", lambda: values.read_ids(tree, scorecard))
+        score_details = [
+            FieldPath(
+                f"scores.{kind}.{each.field}",
+                each.parse,
+                *(f"{path}.{key}" for path in paths for key in each.paths),
+            )
+            for each in values.score_details(kind)
+        ]
+        dig.extract_fields(found, score_details, [scorecard])
+    found.set_first("consensus", lambda: markup.consensus_of(tree))
+    found.set_first("offers", lambda: markup.offers_of(tree))
+    found.set_first("related.similar", lambda: markup.similar_of(tree))
+    found.set_first("external_ids", lambda: values.parse_ids(tree, scorecard))
     # JSON-LD has the first five of the cast; it is used where the page has no section of the cast.
     if tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]'):
         linked = {**linked, "actor": None}
     if not rows:
-        found.look("genres", lambda: hero["genres"])
-        linked_data.look(found, linked, _LINKED_WITHOUT_DETAILS)
-    linked_data.look(found, linked, _LINKED)
+        found.set_first("genres", lambda: hero["genres"])
+        linked_data.extract_fields(found, linked, _LINKED_WITHOUT_DETAILS)
+    linked_data.extract_fields(found, linked, _LINKED)
     for kind, name in _SLOTS.items():
         shown = values.slot(tree.css("media-scorecard"), name) or None
-        found.look(f"scores.{kind}", partial(values.score, kind, shown))
+        found.set_first(f"scores.{kind}", partial(values.score, kind, shown))
     return found
 
 
@@ -196,9 +209,9 @@ def _popcornmeter_paths(scorecard: Any) -> tuple[str, ...]:
     It is that of the whole audience, where no verified part of it has one.
     """
     shown = attempt(
-        lambda: dig.read(partial(values.read_score, "popcornmeter"), scorecard, "audienceScore")
+        lambda: dig.read(partial(values.parse_score, "popcornmeter"), scorecard, "audienceScore")
     )
-    verified = attempt(lambda: dig.at(scorecard, "overlay", "audienceVerified"))
+    verified = attempt(lambda: dig.get_path(scorecard, "overlay", "audienceVerified"))
     is_of_all = (
         not isinstance(shown, Score) and isinstance(verified, dict) and "score" not in verified
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.basics.values import parse_count, parse_date, parse_decimal, parse_year
 from moviecrawler.extract import dig
+from moviecrawler.extract.dig import FieldPath
 from moviecrawler.extract.embedded import decode_json
 from moviecrawler.extract.findings import (
     ABSENT,
@@ -26,7 +27,6 @@ from moviecrawler.sites.scores import check_average, new_score
 if TYPE_CHECKING:
     from parsel import Selector, SelectorList
 
-    from moviecrawler.extract.dig import Fact
     from moviecrawler.items import Score, ScoreKind
 
 _UNSCORED = re.compile(r"^[\s–-]*%?$|^N/A%?$", re.IGNORECASE)  # noqa: RUF001 - the site's dashes
@@ -72,7 +72,7 @@ def slot(part: Selector | SelectorList[Selector], name: str) -> str:
     return text_of(part.css(f'[slot="{name}"]'))
 
 
-def read_release_date(value: Any) -> str | NoValue:
+def parse_release_date(value: Any) -> str | NoValue:
     """Return the date of "Oct 22, 2021, Wide"; a bare year or a word ("TBA") is none."""
     text = dig.text(value)
     if text is None:
@@ -80,7 +80,7 @@ def read_release_date(value: Any) -> str | NoValue:
     return ABSENT if _NO_DATE.match(text) else parse_date(text)
 
 
-def read_year(value: Any) -> int | None:
+def parse_shown_year(value: Any) -> int | None:
     """Return the year in a text, or of a number; None where none is named."""
     text = "" if value is None else str(value)
     return parse_year(text) if _A_YEAR.search(text) else None
@@ -96,15 +96,15 @@ def split(text: str) -> list[str]:
     return [part for part in re.split(r"\s*,\s*", text) if part]
 
 
-def read_dollars(text: str) -> Amount:
+def parse_dollars(text: str) -> Amount:
     """Return the box office of "$108.3M"."""
     return Amount(kind="domestic", value=parse_count(text.removeprefix("$"))[0], currency="USD")
 
 
-def read_ids(tree: Selector, scorecard: Any) -> dict[str, str] | None:
+def parse_ids(tree: Selector, scorecard: Any) -> dict[str, str] | None:
     """Return the title's id in the site's database, and its number there."""
     curation = attempt(lambda: json_of(tree, "curation-json"))
-    number = str(attempt(lambda: dig.at(curation, "rtId")))
+    number = str(attempt(lambda: dig.get_path(curation, "rtId")))
     texts = (
         attempt(partial(dig.text, data, key))
         for data, key in ((curation, "emsId"), (scorecard, "criticReviewHref"))
@@ -133,13 +133,16 @@ _KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sent
 """Keys that such an object has with and without a score."""
 
 
-def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
+def parse_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     """Return the score of an object; ABSENT without one.
 
     Returns None when its counts show that its score is under an unknown key.
     """
     value = first(
-        *(partial(dig.read, dig.at, summary, key) for key in ("score", "scorePercent", "value"))
+        *(
+            partial(dig.read, dig.get_path, summary, key)
+            for key in ("score", "scorePercent", "value")
+        )
     )
     of_critics = kind.startswith("tomatometer")
     if value is None or value is ABSENT or value == "":
@@ -169,25 +172,25 @@ def _audience_count(summary: Any) -> int | None:
 
     Since 2024 pages show a band of that only ("250,000+ Ratings"), and who liked it and who didn't.
     """
-    if dig.at(summary, "ratingCount"):
+    if dig.get_path(summary, "ratingCount"):
         return attempt(partial(dig.size, summary, "ratingCount"))
     liked = attempt(partial(dig.size, summary, "likedCount"))
     disliked = attempt(partial(dig.size, summary, "notLikedCount"))
     return None if liked is None or disliked is None else liked + disliked
 
 
-def facts_of_score(kind: ScoreKind) -> tuple[Fact, ...]:
-    """Return the keys of the facts that an object has beside a score of that kind."""
-    facts: tuple[Fact, ...] = (
-        ("average", partial(_average, kind), "averageRating"),
-        ("liked", dig.size, "likedCount"),
-        ("disliked", dig.size, "notLikedCount"),
-        ("certified", _certified, "certified", "state"),
-        ("sentiment", dig.text, "sentiment"),
-    )
-    return (
-        facts if kind.startswith("tomatometer") else (*facts, ("reviews", dig.size, "reviewCount"))
-    )
+def score_details(kind: ScoreKind) -> list[FieldPath]:
+    """Return the keys of what an object has beside a score of that kind."""
+    details = [
+        FieldPath("average", partial(_average, kind), "averageRating"),
+        FieldPath("liked", dig.size, "likedCount"),
+        FieldPath("disliked", dig.size, "notLikedCount"),
+        FieldPath("certified", _certified, "certified", "state"),
+        FieldPath("sentiment", dig.text, "sentiment"),
+    ]
+    if not kind.startswith("tomatometer"):
+        details.append(FieldPath("reviews", dig.size, "reviewCount"))
+    return details
 
 
 def _average(kind: ScoreKind, average: Any) -> float | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.basics.values import check_year, parse_date
 from moviecrawler.extract import dig
+from moviecrawler.extract.dig import FieldPath
 from moviecrawler.extract.embedded import check_whole, decode_json, script
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, scores_of
 from moviecrawler.extract.people import one_of_each
@@ -31,7 +32,7 @@ def title(body: bytes) -> Page:
     data = _data_of(body)
     site_id, name = _identity(data)
     found = Findings(new_title(SITE, site_id, name, series_title=dig.text(data, "series")))
-    dig.look(found, _FACTS, [data])
+    dig.extract_fields(found, _FIELDS, [data])
     movie = finished(found)
     rows = dig.items(data, "seasons")
     seasons = one_of_each_season(_season(movie, row) for row in rows)
@@ -113,19 +114,19 @@ def _entry(row: Any) -> Entry:
     )
 
 
-_FACTS: Final[tuple[dig.Fact, ...]] = (
-    ("year", check_year, "year"),
-    ("release_date", parse_date, "released"),
-    ("runtime_minutes", dig.positive, "minutes"),
-    ("genres", dig.texts(), "genres"),
-    ("certificate", dig.text, "certificate"),
-    ("plot", dig.text, "plot"),
-    ("poster_url", dig.text, "poster"),
-    ("season_count", dig.size, "season_count"),
-    ("credits.director", partial(_people, "director"), "directors"),
-    ("credits.writer", partial(_people, "writer"), "writers"),
-    ("credits.creator", partial(_people, "creator"), "creators"),
-    ("credits.cast", partial(_people, "cast"), "cast"),
-    *((f"scores.{kind}", partial(_score, kind), key) for kind, key in _SCORES.items()),
+_FIELDS: Final[tuple[FieldPath, ...]] = (
+    FieldPath("year", check_year, "year"),
+    FieldPath("release_date", parse_date, "released"),
+    FieldPath("runtime_minutes", dig.positive, "minutes"),
+    FieldPath("genres", dig.texts(), "genres"),
+    FieldPath("certificate", dig.text, "certificate"),
+    FieldPath("plot", dig.text, "plot"),
+    FieldPath("poster_url", dig.text, "poster"),
+    FieldPath("season_count", dig.size, "season_count"),
+    FieldPath("credits.director", partial(_people, "director"), "directors"),
+    FieldPath("credits.writer", partial(_people, "writer"), "writers"),
+    FieldPath("credits.creator", partial(_people, "creator"), "creators"),
+    FieldPath("credits.cast", partial(_people, "cast"), "cast"),
+    *(FieldPath(f"scores.{kind}", partial(_score, kind), key) for kind, key in _SCORES.items()),
 )
 """Where a page has each field."""
