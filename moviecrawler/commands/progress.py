@@ -122,7 +122,7 @@ def _describe_dropped(run: RunReport) -> str:
 
 def _cells(report: RunReport) -> tuple[str, ...]:
     account = report.account
-    site = report.state_of_site
+    site = report.site_state
     left = report.seconds_left if report.state == "running" and account.open else None
     per_day = site.budget.per_day
     return (
@@ -148,7 +148,7 @@ def _sentences(reports: Sequence[RunReport]) -> Iterator[str]:
                 f"{report.site} ({printable(report.run)}): requeued dead letters that wait for its"
                 f" next start: {report.requeued:,}"
             )
-    stopped = {report.site: report.state_of_site for report in reports if report.state == "stopped"}
+    stopped = {report.site: report.site_state for report in reports if report.state == "stopped"}
     for site in stopped.values():
         until = utc_text(site.stopped_until or 0)
         yield f"{site.site} is not asked until {until}: {printable(site.refusal or '')}"

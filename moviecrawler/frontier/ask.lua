@@ -3,7 +3,7 @@
 -- KEYS  1 budget  2 circuit
 -- given.charge        whether to charge a request
 -- given.gap           ms between two requests, 0 for no limit
--- given.refusal       {reason, ms} when the site has refused us
+-- given.refusal       its reason and pause (ms), when the site has refused us
 -- given.has_answered  whether the site has answered the probe
 -- Returns the JSON of a `SiteReply`
 
@@ -15,8 +15,8 @@ local circuit_key = KEYS[2]
 
 move_site_back(budget_key, circuit_key)
 if given.refusal then
-    local reason = given.refusal[1]
-    local pause = given.refusal[2]
+    local reason = given.refusal.reason
+    local pause = given.refusal.pause
     local circuit = redis.call('HMGET', circuit_key, 'until', 'trips')
     local closed_until = tonumber(circuit[1])
     if closed_until and closed_until > now then  -- a request that was on its way is refused, too

@@ -35,7 +35,7 @@ ARGUMENTS = "arguments-"
 worker may hold it as long as the run lasts: so it becomes no dead letter, however many workers die,
 and keeps none of the requests that are handed out alone from its worker."""
 
-How = Literal["done", "back", "last", "dead"]
+EndKind = Literal["done", "back", "last", "dead"]
 """How a lease ends. `done`: what came of the request is durable. `back`: it is queued again at the
 front of its level, `last`: at the end, and this delivery does not count. `dead`: it becomes a dead
 letter."""
@@ -98,7 +98,7 @@ class Worker:
     """Whether the dedupe set is a Bloom filter. Only Redis has one."""
 
 
-class Push(msgspec.Struct, frozen=True, array_like=True):
+class Push(msgspec.Struct, frozen=True):
     """A request to queue. It is dropped when its id is open, or when the pass has seen it."""
 
     level: int
@@ -110,11 +110,11 @@ class Push(msgspec.Struct, frozen=True, array_like=True):
     """Whether it is queued whenever it is not open: the pass does not remember it."""
 
 
-class End(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+class End(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a lease."""
 
     id: str
-    how: How
+    kind: EndKind
     number: int = 0
     """The number of the delivery that ends. Of one that is not the last any more, only `stored` is
     taken: another worker is at the request."""
@@ -124,12 +124,12 @@ class End(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     over datasets. Empty when what it led to counts in its place."""
 
 
-class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+class Delivery(msgspec.Struct, kw_only=True):
     """A request that was leased to a worker, as its `number`-th delivery."""
 
     id: str
     number: int
-    body: bytes
+    body: bytes = b""
 
 
 class Account(msgspec.Struct, kw_only=True):
@@ -231,7 +231,7 @@ class RunReport:
     ended_at: float | None
     """When the run was over; None while it is not."""
     now: float
-    state_of_site: SiteState
+    site_state: SiteState
 
     @property
     def order(self) -> tuple[bool, int, str, float]:
@@ -263,7 +263,7 @@ class RunReport:
         """Whether the run goes on, and if not, why."""
         if self.ended_at is not None:
             return "finished"
-        site = self.state_of_site
+        site = self.site_state
         if self.account.open and site.refusal is not None:
             return "stopped" if (site.stopped_until or 0) > self.now else "probing"
         per_day = site.budget.per_day
@@ -306,7 +306,7 @@ class DeadLetter:
 
 def loss_remark(run: str) -> str:
     """Say that the state of a run was made again."""
-    return f"the state of run {run!r} was lost: what its arguments name is queued again"
+    return f"state of run {run!r} was lost; its arguments are queued again"
 
 
 def expired_remark(run: str, requests: int) -> str:
@@ -319,9 +319,9 @@ def expired_remark(run: str, requests: int) -> str:
 
 
 def other_arguments(worker: Worker, theirs: str) -> ConfigurationError:
-    """Return the error of a worker whose run was begun with other arguments."""
+    """Return the error of a worker whose run was started with other arguments."""
     return ConfigurationError(
-        f"run {worker.run.name!r} was begun with {theirs}, and this worker has {worker.arguments}"
+        f"run {worker.run.name!r} was started with {theirs}; this worker has {worker.arguments}"
     )
 
 
@@ -372,7 +372,7 @@ class Backend(Ledger):
             age: Seconds since then; it is used where `requested_at` is None.
 
         Raises:
-            ConfigurationError: The run was begun with other arguments.
+            ConfigurationError: The run was started with other arguments.
         """
 
     @abstractmethod

@@ -1,7 +1,7 @@
 -- End leases, and count what became of their requests.
 --
--- given.ends  {{id, how, number of the delivery, reason, outcomes}, …}
---   how is "done", "back" or "last" (queue it again, at the front or at the end of its level; this
+-- given.ends  a list of `End`: id, kind, number (of the delivery), reason, outcomes
+--   kind is "done", "back" or "last" (queue it again, at the front or at the end of its level; this
 --   delivery does not count) or "dead"
 --   outcomes, with "done", is how many requests ended in which way
 
@@ -29,7 +29,10 @@ end
 -- write, unless that one frees memory.
 redis.call('ZREM', queue_key, '')
 for _, finish in ipairs(given.ends) do
-    local id, how, number, reason, outcomes = unpack(finish)
+    local id = finish.id
+    local kind = finish.kind
+    local number = finish.number
+    local outcomes = finish.outcomes
     local is_stored = outcomes.stored ~= nil
     local value = redis.call('HGET', requests_key, id)
     local is_current = false
@@ -39,14 +42,14 @@ for _, finish in ipairs(given.ends) do
         is_current = deliveries == number and redis.call('ZSCORE', queue_key, id) == false
         was_title = was_title or is_title
     end
-    if how == 'done' and value and (is_current or is_stored) then
+    if kind == 'done' and value and (is_current or is_stored) then
         forget(id)
         count(outcomes, was_title)
-    elseif how == 'done' and not value and redis.call('ZSCORE', leases_key, id) then
+    elseif kind == 'done' and not value and redis.call('ZSCORE', leases_key, id) then
         -- Its request was lost while this worker was at it. Lists and others are read or unread.
         redis.call('ZREM', leases_key, id)
         count(outcomes, not (outcomes.read or outcomes.unread))
-    elseif how == 'done' and is_stored then
+    elseif kind == 'done' and is_stored then
         local letter = redis.call('HGET', dead_key, id)
         if letter then  -- its worker had been taken for dead, and was only slow
             local _, _, is_title = parse(letter:match('\n(.*)') or letter)
@@ -56,11 +59,11 @@ for _, finish in ipairs(given.ends) do
             end
             redis.call('HDEL', dead_key, id)
         end
-    elseif how == 'dead' and is_current then
-        make_dead_letter(id, value, reason)
-    elseif how == 'back' and is_current then
+    elseif kind == 'dead' and is_current then
+        make_dead_letter(id, value, finish.reason)
+    elseif kind == 'back' and is_current then
         put_back(id, value, math.max(0, number - 1))
-    elseif how == 'last' and is_current then
+    elseif kind == 'last' and is_current then
         put_back(id, value, math.max(0, number - 1), microseconds)
     end
 end

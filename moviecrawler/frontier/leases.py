@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.signalmanager import SignalManager
     from twisted.python.failure import Failure
 
-    from moviecrawler.frontier.contract import How
+    from moviecrawler.frontier.contract import EndKind
     from moviecrawler.signals import Outcome
 
 META = "lease"
@@ -52,7 +52,7 @@ class Lease:
     """How titles of the request ended: one, or those of a pass over the datasets."""
     is_unread: bool = False
     """Whether it is for a list page that could not be read."""
-    how: How = "done"
+    kind: EndKind = "done"
     reason: str = ""
 
     def end(self) -> End:
@@ -65,10 +65,10 @@ class Lease:
             outcomes["unread" if self.is_unread else "read"] = 1
         return End(
             id=self.id,
-            how=self.how,
+            kind=self.kind,
             number=self.number,
             reason=self.reason,
-            outcomes=outcomes if self.how == "done" else {},
+            outcomes=outcomes if self.kind == "done" else {},
         )
 
 
@@ -85,8 +85,8 @@ class LeaseTracker:
         manager.connect(self._items_passed, items_passed)
         manager.connect(self._item_dropped, signals.item_dropped)
         manager.connect(self._items_completed, items_completed)
-        manager.connect(self._broke, signals.item_error)
-        manager.connect(self._broke, signals.spider_error)
+        manager.connect(self._on_error, signals.item_error)
+        manager.connect(self._on_error, signals.spider_error)
         manager.connect(self._list_missed, list_missed)
 
     def take(self, lease_id: str, number: int, request: Request | None) -> Lease:
@@ -99,7 +99,7 @@ class LeaseTracker:
             lease.awaits_item = lease.is_title
         return lease
 
-    def hand_over(self, request: Request) -> bool:
+    def transfer(self, request: Request) -> bool:
         """Give the lease of a request to its retry or redirect.
 
         Returns:
@@ -115,12 +115,12 @@ class LeaseTracker:
         if lease.request is request:
             lease.has_ended = True
             closed = request.meta.get(CLOSED_META)
-            if lease.how == "done" and closed is not None:
-                lease.how = "last" if closed.is_put_last else "back"
-            elif lease.how == "done" and lease.awaits_item:
-                lease.how = "dead"
+            if lease.kind == "done" and closed is not None:
+                lease.kind = "last" if closed.is_put_last else "back"
+            elif lease.kind == "done" and lease.awaits_item:
+                lease.kind = "dead"
                 lease.reason = "it ended without an item"
-            if lease.how == "dead" and lease.is_title:
+            if lease.kind == "dead" and lease.is_title:
                 known = request.cb_kwargs
                 note = Fetched.of(
                     request.meta["site"], known["site_id"], known.get("due"), utc_now()
@@ -155,9 +155,9 @@ class LeaseTracker:
         if _is_of_its_own_page(item):
             lease.outcomes["failed"] += 1
 
-    def _broke(self, response: Response | Failure | None, failure: Failure) -> None:
+    def _on_error(self, response: Response | Failure | None, failure: Failure) -> None:
         lease = self._lease_of(response)
-        lease.how = "dead"
+        lease.kind = "dead"
         lease.reason = f"its callback or a pipeline failed: {failure.value!r}"
 
     def _list_missed(self, url: str, refused: bool) -> None:
@@ -165,7 +165,7 @@ class LeaseTracker:
             if getattr(lease.request, "url", "") == url:
                 lease.is_unread = True
                 if refused:
-                    lease.how = "back"
+                    lease.kind = "back"
 
     def _items_completed(
         self, items: Sequence[Any], request: Request | None, outcomes: frozenset[Outcome]
@@ -173,7 +173,7 @@ class LeaseTracker:
         lease = self._lease_of(request)
         if not outcomes.isdisjoint({"spooled", "lost"}):
             # Only this node's disk has the item, or nothing has: another worker may get it stored.
-            lease.how = "back"
+            lease.kind = "back"
         for item in items:
             if "rejected" in outcomes and (lease.is_title or _is_of_its_own_page(item)):
                 lease.outcomes["failed"] += 1

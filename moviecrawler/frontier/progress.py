@@ -17,7 +17,7 @@ def figures_of(report: RunReport) -> dict[str, Any]:
     those that were dropped since. `account` has each outcome.
     """
     account = report.account
-    site: dict[str, Any] = msgspec.to_builtins(report.state_of_site)
+    site: dict[str, Any] = msgspec.to_builtins(report.site_state)
     return site | {
         "run": report.run,
         "arguments": report.arguments,

@@ -1,6 +1,6 @@
 -- Queue requests. When Redis is out of memory, the first write fails and nothing is queued.
 --
--- given.pushes  {{level, id, body, id of the title or '', whether it is repeatable}, …}
+-- given.pushes  a list of `Push`: level, id, body, title, is_repeatable
 -- given.limit   how many titles the run requests, at most; 0 for no limit
 -- given.bloom   whether the dedupe set is a Bloom filter
 -- Returns how many requests were dropped, as they are open or were seen
@@ -43,15 +43,16 @@ local queued = 0
 local dropped = 0
 local titles = 0
 for _, push in ipairs(given.pushes) do
-    local level, id, body, title, is_repeatable = unpack(push)
+    local id = push.id
+    local title = push.title
     if not is_beyond_limit(title) then
         local is_open = redis.call('HEXISTS', requests_key, id) == 1
-        local was_seen = not is_repeatable and is_seen(id)
+        local was_seen = not push.is_repeatable and is_seen(id)
         if is_open or was_seen then
             dropped = dropped + 1
         else
             queued = queued + 1
-            put(id, level, microseconds + queued, 0, title ~= '', body)
+            put(id, push.level, microseconds + queued, 0, title ~= '', push.body)
             if title ~= '' then
                 titles = titles + 1
                 if given.limit > 0 then

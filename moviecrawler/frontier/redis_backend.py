@@ -31,7 +31,6 @@ from moviecrawler.frontier.contract import (
     Account,
     Backend,
     DeadLetter,
-    Delivery,
     FrontierReport,
     Opened,
     Reply,
@@ -62,7 +61,7 @@ from moviecrawler.frontier.redis_client import (
 )
 from moviecrawler.frontier.scheduler import FrontierScheduler
 from moviecrawler.politeness.budgets import UNLIMITED, SiteReply
-from moviecrawler.politeness.ledger import KeptRobots
+from moviecrawler.politeness.ledger import KeptRobots, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
@@ -103,15 +102,15 @@ class RedisFrontierScheduler(FrontierScheduler, Scheduler):  # type: ignore[misc
         return cls()
 
 
-class _Answer(Reply, kw_only=True):
-    """What `take.lua` returns as JSON, and beside it."""
+class _TakeReply(Reply, kw_only=True):
+    """What `take.lua` returns as JSON; the bodies of the deliveries follow it."""
 
     wrong_type: str
     was_lost: bool
     """Whether the state was made again since a worker was told so."""
 
 
-class _OpenAnswer(msgspec.Struct, kw_only=True):
+class _OpenReply(msgspec.Struct, kw_only=True):
     """What `open.lua` returns."""
 
     error: str | None = None
@@ -186,15 +185,14 @@ class RedisBackend(Backend):
         budget: Budget,
         *,
         charge: bool = False,
-        refusal: tuple[str, float] | None = None,
+        refusal: Refusal | None = None,
         has_answered: bool = False,
     ) -> SiteReply:
         """Run `ask.lua`."""
         keys = SiteKeys(site)
         given: dict[str, Any] = {"charge": charge, "has_answered": has_answered}
         if refusal is not None:
-            reason, seconds = refusal
-            given["refusal"] = [reason, round(seconds * 1000)]
+            given["refusal"] = {"reason": refusal.reason, "pause": round(refusal.seconds * 1000)}
         answer = await self._run_script(
             "ask", [keys.budget, keys.circuit], **_terms(budget), **given
         )
@@ -253,7 +251,7 @@ class RedisBackend(Backend):
                 outcomes=OUTCOMES,
                 can_be_lost=False,
             )
-        opened = msgspec.json.decode(answer, type=_OpenAnswer)
+        opened = msgspec.json.decode(answer, type=_OpenReply)
         if opened.error is not None:
             raise other_arguments(worker, opened.error)
         if opened.gone:
@@ -311,7 +309,7 @@ class RedisBackend(Backend):
 
     async def take(self, worker: Worker, want: int = 0, renew: Collection[str] = ()) -> Reply:
         """Run `take.lua`."""
-        encoded, deliveries, dead = await self._run_step(
+        encoded, bodies = await self._run_step(
             "take",
             worker,
             worker=worker.name,
@@ -322,25 +320,22 @@ class RedisBackend(Backend):
             deliveries=worker.deliveries,
             **_terms(worker.budget),
         )
-        answer = msgspec.json.decode(encoded, type=_Answer)
-        if answer.was_lost:
-            answer.remarks.append(loss_remark(worker.run.name))
-        if answer.wrong_type:
+        reply = msgspec.json.decode(encoded, type=_TakeReply)
+        for delivery, body in zip(reply.deliveries, bodies, strict=True):
+            delivery.body = body
+        if reply.was_lost:
+            reply.remarks.append(loss_remark(worker.run.name))
+        if reply.wrong_type:
             key = self.keys_of(worker.run).site.start_urls
-            answer.remarks.append(
-                f"the key {key} of Redis is a {answer.wrong_type}, and no seed is taken from it;"
+            reply.remarks.append(
+                f"the key {key} of Redis is a {reply.wrong_type}, and no seed is taken from it;"
                 " push seeds to a list, a set or a sorted set"
             )
-        answer.deliveries = [
-            Delivery(id=id_.decode(), number=number, body=body) for id_, number, body in deliveries
-        ]
-        answer.new_dead_letters = [id_.decode() for id_ in dead]
-        return answer
+        return reply
 
     async def finish(self, worker: Worker, ends: Sequence[End]) -> None:
         """Run `finish.lua`."""
-        given = [[end.id, end.how, end.number, end.reason, end.outcomes] for end in ends]
-        await self._run_step("finish", worker, ends=given)
+        await self._run_step("finish", worker, ends=ends)
 
     async def leave(self, worker: Worker) -> None:
         """Remove the worker from those that are alive."""
@@ -411,7 +406,7 @@ class RedisBackend(Backend):
             started_at=float(state.get("started_at", now * 1000)) / 1000,
             ended_at=over_at / 1000 or None,
             now=now,
-            state_of_site=site,
+            site_state=site,
         )
 
     async def _sites(self) -> list[RunSite]:

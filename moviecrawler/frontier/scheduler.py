@@ -146,7 +146,7 @@ class FrontierScheduler(BaseScheduler):
         self._drain_until: float | None = None  # set when the spider begins to close
         self._last_take = 0.0
         self._hurried_at = 0.0
-        self._busy_at = 0.0  # when the run had something open, as far as this worker knows
+        self._last_busy_at = 0.0  # when the run had something open, as far as this worker knows
         self._is_over = True  # nothing is joined yet
         self._remarks: set[str] = set()  # those that are logged
 
@@ -200,13 +200,13 @@ class FrontierScheduler(BaseScheduler):
         if opened.over_at is not None:
             self._log(
                 logging.INFO,
-                "Run %r was over at %s: nothing is left for this worker",
+                "Run %r finished at %s; nothing to do",
                 self._worker.run.name,
                 utc_text(opened.over_at),
             )
         else:
             self._may_have_new_ids = self.spider.plan.has_file
-        self._busy_at = asyncio.get_running_loop().time()
+        self._last_busy_at = asyncio.get_running_loop().time()
         self._is_over = False
         self._wake.set()
         self._task = asyncio.create_task(self._end_if_it_fails(self._work()))
@@ -241,7 +241,7 @@ class FrontierScheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         """Queue a request; keep it here if it goes on under a lease of this worker."""
         is_leased = META in request.meta
-        if is_leased and not self._tracker.hand_over(request):
+        if is_leased and not self._tracker.transfer(request):
             return False  # the lease was given back
         if is_leased or self._task is None:
             self._ready.append(request)
@@ -271,7 +271,7 @@ class FrontierScheduler(BaseScheduler):
             return None
         self._pages += 1
         request = self._ready.popleft()
-        if self._task is not None and self._want() >= self._batch / 2:
+        if self._task is not None and self._lease_quota() >= self._batch / 2:
             self._wake.set()
         return request
 
@@ -296,11 +296,8 @@ class FrontierScheduler(BaseScheduler):
                 await self._take(0)
                 await self.backend.leave(self._worker)
         except (FrontierError, TimeoutError) as error:
-            message = (
-                "The last acknowledgements did not reach the queue (%s): their pages are fetched"
-                " again"
-            )
-            self._log(logging.WARNING, message, error or "no answer in time")
+            message = "Queue unavailable, last acknowledgements lost (%s); rerun fetches them again"
+            self._log(logging.WARNING, message, error or "no reply in time")
         self._tell_account()
 
     def _tell_account(self) -> None:
@@ -324,11 +321,11 @@ class FrontierScheduler(BaseScheduler):
         end = lease.end()
         self.outbox.end(end)
         stats = self.crawler.stats
-        if end.how == "dead":
+        if end.kind == "dead":
             self._count_dead_letter(lease.id, f"{lease.request.url}: {lease.reason}")
             if lease.is_title:
                 stats.inc_value("titles/dead")
-        elif end.how in {"back", "last"}:
+        elif end.kind in {"back", "last"}:
             stats.inc_value("frontier/given_back")
             if lease.is_title:
                 stats.inc_value("titles/asked", -1)  # the worker that gets it next counts it
@@ -352,7 +349,7 @@ class FrontierScheduler(BaseScheduler):
             self.crawler.signals.send_catch_log(title_failed, note=note, request=None)
 
     def _give_back(self, lease: Lease) -> None:
-        lease.how = "back"
+        lease.kind = "back"
         self._tracker.end(lease)
 
     def _give_back_unsent(self, requests: list[Request]) -> None:
@@ -382,7 +379,7 @@ class FrontierScheduler(BaseScheduler):
 
     @property
     def _is_handed_nothing(self) -> bool:
-        return self._was_refused_more or self._is_alone() or is_closing(self.crawler.engine)
+        return self._was_refused_more or self._is_isolated() or is_closing(self.crawler.engine)
 
     # --- The task ---------------------------------------------------------------------------------
 
@@ -437,23 +434,23 @@ class FrontierScheduler(BaseScheduler):
         except FrontierFullError:
             await self._take(0)  # a heartbeat, so that no lease ends while there is no room
             raise
-        want = self._want()
+        want = self._lease_quota()
         heartbeat = min(_HEARTBEAT_SECONDS, self.options.lease / 4)
         is_time = now - self._last_take >= heartbeat
         if want >= self._batch / 2 or (want and not self._held) or is_time:
             await self._take(want)
-        self._obey_gates()
+        self._check_gates()
         if not self._slot.in_progress or now - self._hurried_at >= _HURRY_SECONDS:
             self._hurry_stores()
         if self._ready or self._is_over:
             self._slot.wake()
 
-    def _want(self) -> int:
+    def _lease_quota(self) -> int:
         """Return how many requests to lease."""
         gates = self.politeness.gates.values()
         is_away = any(gate.unreachable_seconds is not None for gate in gates)
         is_other_closed = any(gate.closure for gate in self._other_gates)
-        if is_closing(self.crawler.engine) or self._is_alone() or is_away or is_other_closed:
+        if is_closing(self.crawler.engine) or self._is_isolated() or is_away or is_other_closed:
             return 0
         want = self._batch - len(self._ready)
         if self._batch < BATCH:
@@ -488,10 +485,10 @@ class FrontierScheduler(BaseScheduler):
             self._count_dead_letter(letter_id, "`scrapy deadletters show` says why")
             self._tell_failed(letter_id)
         if reply.account.open or self.outbox:
-            self._busy_at = now
+            self._last_busy_at = now
         # What feeds the run has waited for more already.
         idle_seconds = 0 if self.spider.plan.is_fed else self.options.idle
-        self._is_over = now - self._busy_at >= idle_seconds and self._busy_at < now
+        self._is_over = now - self._last_busy_at >= idle_seconds and self._last_busy_at < now
 
     # --- What is handed to this worker ------------------------------------------------------------
 
@@ -527,7 +524,7 @@ class FrontierScheduler(BaseScheduler):
             self._make_ready(delivery, request)
             return
         self.outbox.push(_push_of(request, self.spider.site))
-        self.outbox.end(End(id=delivery.id, how="done", number=delivery.number))
+        self.outbox.end(End(id=delivery.id, kind="done", number=delivery.number))
         self._wake.set()
 
     def _make_ready(self, delivery: Delivery, request: Request) -> None:
@@ -538,7 +535,7 @@ class FrontierScheduler(BaseScheduler):
             self.crawler.stats.inc_value("titles/asked")
 
     def _bury(self, delivery: Delivery, reason: str) -> None:
-        end = End(id=delivery.id, how="dead", number=delivery.number, reason=reason)
+        end = End(id=delivery.id, kind="dead", number=delivery.number, reason=reason)
         self.outbox.end(end)
         self._count_dead_letter(delivery.id, reason)
         self._tell_failed(delivery.id)
@@ -554,7 +551,7 @@ class FrontierScheduler(BaseScheduler):
             try:
                 await self._feed()
             except ConfigurationError as error:
-                lease.how = "back"
+                lease.kind = "back"
                 end_crawl(self.crawler, "frontier_refused", str(error))
         else:
             async for request in self.spider.requests_of_arguments():
@@ -562,7 +559,7 @@ class FrontierScheduler(BaseScheduler):
                     break
                 await self._queue(request)
         if self._has_unqueueable or is_closing(self.crawler.engine):
-            lease.how = "back"
+            lease.kind = "back"
         self._tracker.end(lease)
 
     async def _feed(self) -> None:
@@ -582,7 +579,7 @@ class FrontierScheduler(BaseScheduler):
                 self.gate.note_ledger_failure(error)
             except TransientStoreError as error:
                 if outages.mark_down():
-                    message = "The catalogue can't be asked now, and will be tried again: %s"
+                    message = "Catalogue unavailable, retrying: %s"
                     self._log(logging.WARNING, message, error)
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -628,7 +625,7 @@ class FrontierScheduler(BaseScheduler):
         while len(self.outbox.pushes) > _MAX_PENDING_PUSHES:  # noqa: ASYNC110 - no event for it
             await asyncio.sleep(_COALESCE_SECONDS)
 
-    def _is_alone(self) -> bool:
+    def _is_isolated(self) -> bool:
         """Return whether this worker holds a request that may have killed others, and no other."""
         return len(self._held) == 1 and self._held[0].number > DELIVERIES_ALONE
 
@@ -645,7 +642,7 @@ class FrontierScheduler(BaseScheduler):
         """The gates of hosts outside of the site: that of IMDb's datasets."""
         return [gate for gate in self.politeness.gates.values() if gate is not self.gate]
 
-    def _obey_gates(self) -> None:
+    def _check_gates(self) -> None:
         """Give back what is not sent while the site is closed; end when that is for long."""
         if self.gate.closure is not None:
             pages = [request for request in self._ready if self._is_for_site(request)]

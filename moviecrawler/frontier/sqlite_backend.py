@@ -25,7 +25,7 @@ from moviecrawler.frontier.queue_file import QueueFile
 from moviecrawler.frontier.sqlite_run import LIFETIMES, Run, account_of, expire
 from moviecrawler.frontier.sqlite_sites import SiteRow
 from moviecrawler.frontier.worker_locks import WorkerLocks
-from moviecrawler.politeness.ledger import KeptRobots
+from moviecrawler.politeness.ledger import KeptRobots, Refusal
 
 if TYPE_CHECKING:
     import sqlite3
@@ -137,7 +137,7 @@ class SqliteBackend(Backend):
         budget: Budget,
         *,
         charge: bool = False,
-        refusal: tuple[str, float] | None = None,
+        refusal: Refusal | None = None,
         has_answered: bool = False,
     ) -> SiteReply:
         """Tell whether a site may be asked; see the contract."""
@@ -145,8 +145,7 @@ class SqliteBackend(Backend):
         def ask(database: sqlite3.Connection, now: float) -> SiteReply:
             row = SiteRow.read(database, site)
             if refusal is not None:
-                reason, pause = refusal
-                row.refuse(reason, pause, now)
+                row.refuse(refusal, now)
             elif has_answered:
                 row.close_circuit()
             reply = row.reply(budget, now)
@@ -292,7 +291,7 @@ class SqliteBackend(Backend):
                     account=account_of(row),
                     workers=sum(not self._locks.is_dead(worker) for worker in workers),
                     now=now,
-                    state_of_site=sites[run.site],
+                    site_state=sites[run.site],
                     **{column: row[column] for column in _REPORTED},
                 )
                 runs.append(report)

@@ -434,13 +434,13 @@ class Run:
     def finish(self, ends: Sequence[End]) -> None:
         """End leases, and count what became of their requests."""
         for end in ends:
-            if end.how == "done":
+            if end.kind == "done":
                 self._end_done(end)
             elif self._execute(_IS_LAST_DELIVERY, id=end.id, number=end.number).fetchone():
-                if end.how == "dead":
+                if end.kind == "dead":
                     self._bury(end.id, end.reason)
                 else:
-                    self._put_back(end.id, undelivered=1, is_last=end.how == "last")
+                    self._put_back(end.id, undelivered=1, is_last=end.kind == "last")
 
     def _end_done(self, end: End) -> None:
         is_stored = end.outcomes.get("stored", 0) > 0

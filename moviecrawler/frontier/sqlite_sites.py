@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.frontier.contract import RunSite
     from moviecrawler.politeness.budgets import Budget
+    from moviecrawler.politeness.ledger import Refusal
 
 _MOST_DOUBLINGS = 30
 _WRITE = """
@@ -58,14 +59,14 @@ class SiteRow:
         """Write the row."""
         database.execute(_WRITE, asdict(self))
 
-    def refuse(self, reason: str, pause: float, now: float) -> None:
+    def refuse(self, refusal: Refusal, now: float) -> None:
         """Open the circuit; when a request that was on its way is refused, too, for the longest."""
         if self.until is not None and self.until > now:
-            self.until = max(self.until, now + pause)
+            self.until = max(self.until, now + refusal.seconds)
             return
-        seconds = min(pause * 2 ** min(self.trips, _MOST_DOUBLINGS), LONGEST_PAUSE_SECONDS)
-        self.reason = reason
-        self.until = now + seconds
+        seconds = refusal.seconds * 2 ** min(self.trips, _MOST_DOUBLINGS)
+        self.reason = refusal.reason
+        self.until = now + min(seconds, LONGEST_PAUSE_SECONDS)
         self.trips += 1
         self.probe_until = None
 

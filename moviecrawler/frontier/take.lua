@@ -5,8 +5,8 @@
 -- given.renew  ids of the requests whose leases the worker renews
 -- given.is_idle  whether it holds none but the arguments
 -- given.want   how many more it asks for; as many seeds are moved to the queue
--- Returns {JSON of site, account, waiting, wrong_type (of the key of seeds) and was_lost,
---          {{id, number of this delivery, body}, …}, ids of new dead letters}
+-- Returns {JSON of a `Reply`, with wrong_type (of the key of seeds) and was_lost,
+--          the bodies of its deliveries, which may be any bytes}
 
 local DELIVERIES_ALONE = 2
 local BOOSTED = 0
@@ -93,6 +93,7 @@ elseif sharing > 1 then
 end
 
 local handed_out = {}
+local bodies = {}
 while #handed_out < want do
     local first = redis.call('ZRANGE', queue_key, 0, 0, 'WITHSCORES')
     local id = first[1]
@@ -114,7 +115,8 @@ while #handed_out < want do
         local leased = level .. ' ' .. deliveries + 1 .. ' ' .. flag .. '\n' .. body
         redis.call('ZADD', leases_key, now + given.lease, id)
         redis.call('HSET', requests_key, id, leased)
-        handed_out[#handed_out + 1] = {id, deliveries + 1, body}
+        handed_out[#handed_out + 1] = {id = id, number = deliveries + 1}
+        bodies[#bodies + 1] = body
     end
     redis.call('ZREM', queue_key, id)  -- also when `requests` has lost it
 end
@@ -123,7 +125,10 @@ local reply = {
     site = site,
     account = read_account(end_step()),
     waiting = redis.call('ZCARD', queue_key),
+    -- An empty list would become an object.
+    deliveries = #handed_out > 0 and handed_out or nil,
+    new_dead_letters = #new_dead_letters > 0 and new_dead_letters or nil,
     wrong_type = not pop and kind ~= 'none' and kind or '',
     was_lost = redis.call('HDEL', state_key, 'was_lost') == 1,
 }
-return {cjson.encode(reply), handed_out, new_dead_letters}
+return {cjson.encode(reply), bodies}

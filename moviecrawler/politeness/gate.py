@@ -19,6 +19,7 @@ from scrapy.exceptions import IgnoreRequest
 from moviecrawler.basics.clock import utc_text
 from moviecrawler.basics.errors import FrontierError
 from moviecrawler.politeness.budgets import UNLIMITED, SiteReply
+from moviecrawler.politeness.ledger import Refusal
 from moviecrawler.politeness.robots import Rules
 from moviecrawler.scrapy_internals import end_crawl, is_closing
 
@@ -290,7 +291,7 @@ class Gate:
         self,
         *,
         charge: bool = False,
-        refusal: tuple[str, float] | None = None,
+        refusal: Refusal | None = None,
         has_answered: bool = False,
     ) -> SiteReply:
         """Ask the ledger until it answers. Raises Closed when the crawl ends before that."""
@@ -347,7 +348,7 @@ class Gate:
         if closure is not None and closure.kind == "refused" and (closure.until or 0.0) >= until:
             return
         self._shared_closure = Closure(site=self.site, kind="refused", reason=reason, until=until)
-        self._report(self.ask(refusal=(reason, pause_seconds)))
+        self._report(self.ask(refusal=Refusal(reason, pause_seconds)))
 
     def report_answer(self) -> None:
         """Note a proper page that answers the probe. It opens the site for all workers."""

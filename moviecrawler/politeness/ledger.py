@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,14 @@ class KeptRobots(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     fetched_at: float
     """Unix time."""
+
+
+class Refusal(NamedTuple):
+    """That a site has blocked us."""
+
+    reason: str
+    seconds: float
+    """The pause."""
 
 
 class Ledger(ABC):
@@ -33,7 +41,7 @@ class Ledger(ABC):
         budget: Budget,
         *,
         charge: bool = False,
-        refusal: tuple[str, float] | None = None,
+        refusal: Refusal | None = None,
         has_answered: bool = False,
     ) -> SiteReply:
         """Tell whether a site may be asked.
@@ -42,8 +50,8 @@ class Ledger(ABC):
             site: The site, or the name of hosts that are none of a site's.
             budget: What all workers together may ask of it.
             charge: Whether a request is charged, to the day of its turn.
-            refusal: Why the site has refused us, and for how many seconds to pause. Of several
-                while it is closed, the longest pause counts.
+            refusal: That the site has blocked us. Of several while it is closed, the longest pause
+                counts.
             has_answered: Whether the site has answered the probe.
         """
 

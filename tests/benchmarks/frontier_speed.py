@@ -176,12 +176,12 @@ async def fill(backend: Backend, count: int, clock: Callable[[], float]) -> floa
         await backend.push(worker, pushes)
     [arguments] = (await backend.take(worker, 1)).deliveries
     assert arguments.id.startswith(ARGUMENTS)
-    await backend.finish(worker, [End(id=arguments.id, how="done", number=1)])
+    await backend.finish(worker, [End(id=arguments.id, kind="done", number=1)])
     began = clock()
     for _ in range(0, TAKEN, BATCH):
         deliveries = (await backend.take(worker, BATCH)).deliveries
         stored = {"stored": 1}
-        ends = [End(id=one.id, how="done", number=1, outcomes=stored) for one in deliveries]
+        ends = [End(id=one.id, kind="done", number=1, outcomes=stored) for one in deliveries]
         await backend.finish(worker, ends)
     seconds = clock() - began
     await backend.close()

@@ -157,7 +157,7 @@ def test_a_database_that_goes_away_in_the_middle_of_a_crawl_costs_only_time(slow
     with slow.worker() as running:
         wait_for(lambda: len(slow.pages()) >= 15)
         with away(slow.url):
-            wait_for(lambda: "catalogue can't be asked now" in slow.log, detail=lambda: slow.log)
+            wait_for(lambda: "Catalogue unavailable" in slow.log, detail=lambda: slow.log)
             wait_for(lambda: "postgres: attempt 2 failed" in slow.log, detail=lambda: slow.log)
         assert running.wait(LONGEST) == 0
     assert "Traceback" not in slow.log

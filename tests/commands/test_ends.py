@@ -713,7 +713,7 @@ ENDS: dict[str, Ending] = {
         code=1,
         reason="frontier_refused",
         titles="0 titles asked for: the crawl ended first",
-        next="run 'weekly' was begun with …, and this worker has …; nothing was requested",
+        next="run 'weekly' was started with …; this worker has …; nothing was requested",
         stored=IDS[:1],
         queues=BOTH,
     ),

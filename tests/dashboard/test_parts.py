@@ -38,7 +38,7 @@ RUN = RunReport(
     workers=0,
     ended_at=None,
     now=NOW,
-    state_of_site=SiteState(site="imdb"),
+    site_state=SiteState(site="imdb"),
 )
 
 

@@ -250,17 +250,17 @@ def stored(delivery: Delivery) -> End:
 
 def done(delivery: Delivery, **outcomes: int) -> End:
     """Return the end of a request, with what became of it."""
-    return End(id=delivery.id, how="done", number=delivery.number, outcomes=outcomes)
+    return End(id=delivery.id, kind="done", number=delivery.number, outcomes=outcomes)
 
 
 def back(delivery: Delivery) -> End:
     """Return the end of a request that is given back."""
-    return End(id=delivery.id, how="back", number=delivery.number)
+    return End(id=delivery.id, kind="back", number=delivery.number)
 
 
 def dead(delivery: Delivery, reason: str = "why") -> End:
     """Return the end of a request that becomes a dead letter."""
-    return End(id=delivery.id, how="dead", number=delivery.number, reason=reason)
+    return End(id=delivery.id, kind="dead", number=delivery.number, reason=reason)
 
 
 def ids(deliveries: Iterable[Delivery]) -> list[str]:

@@ -46,7 +46,7 @@ async def _make_pass(
             for id_, outcome in outcomes.items()
         ]
         await backend.push(worker, pushes)
-        ends = [End(id=arguments.id, how="done", number=1, outcomes={"read": 1})]
+        ends = [End(id=arguments.id, kind="done", number=1, outcomes={"read": 1})]
         await backend.finish(worker, ends)
         leased = await backend.take(worker, len(outcomes))
         ends = [_end_of(delivery.id, outcomes[delivery.id]) for delivery in leased.deliveries]
@@ -56,7 +56,7 @@ async def _make_pass(
 
 def _end_of(id_: str, outcome: str) -> End:
     if not outcome:
-        return End(id=id_, how="back", number=1)
+        return End(id=id_, kind="back", number=1)
     if outcome == "dead":
-        return End(id=id_, how="dead", number=1, reason="it kills")
-    return End(id=id_, how="done", number=1, outcomes={outcome: 1})
+        return End(id=id_, kind="dead", number=1, reason="it kills")
+    return End(id=id_, kind="done", number=1, outcomes={outcome: 1})

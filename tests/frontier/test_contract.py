@@ -28,6 +28,7 @@ from moviecrawler.frontier.outbox import Outbox
 from moviecrawler.frontier.redis_client import connect
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.politeness.budgets import UNLIMITED, Budget
+from moviecrawler.politeness.ledger import Refusal
 from tests.frontier.backends import (
     DAY_SECONDS,
     RUN,
@@ -141,7 +142,7 @@ async def test_a_worker_with_other_arguments_is_refused(backend: Backend) -> Non
     await begin(backend, ONE)
     other = worker("other", arguments="ids=b")
     with pytest.raises(
-        ConfigurationError, match="run 'run' was begun with ids=a, and this worker has ids=b"
+        ConfigurationError, match="run 'run' was started with ids=a; this worker has ids=b"
     ):
         await open_now(backend, other)
     await begin(backend, worker(run=RunName("imdb", "other"), arguments="ids=b"))
@@ -257,7 +258,7 @@ async def test_limit_holds_for_each_pass(backend: Backend) -> None:
     for title in ("a", "b"):
         await begin(backend, limited, title, "another")
         assert ids((await backend.take(limited, 9)).deliveries) == [title]
-        await backend.finish(limited, [End(id=title, how="done", outcomes={"stored": 1})])
+        await backend.finish(limited, [End(id=title, kind="done", outcomes={"stored": 1})])
         await asyncio.sleep(0.01)
 
 
@@ -323,9 +324,9 @@ async def test_leases_end_only_after_what_came_of_them_is_queued(backend: Backen
 
     spy: Any = Spy()
     outbox = Outbox(spy, ONE)
-    outbox.end(End(id="early", how="done"))
+    outbox.end(End(id="early", kind="done"))
     outbox.push(Push(TITLES, "title", "[]"))
-    outbox.end(End(id="list", how="done"))
+    outbox.end(End(id="list", kind="done"))
     with pytest.raises(FrontierFullError):
         await outbox.send()
     assert sent == ["title", "end of early"]
@@ -418,7 +419,7 @@ async def test_a_worker_whose_lease_went_to_another_ends_nothing_of_it(
     [second] = (await backend.take(TWO, 1)).deliveries
     assert (first.number, second.number) == (1, 2)
     outcomes = {"failed": 1} if how == "done" else {}
-    end = End(id="a", how=how, number=1, reason="why", outcomes=outcomes)
+    end = End(id="a", kind=how, number=1, reason="why", outcomes=outcomes)
     await backend.finish(ONE, [end])
     assert await outside.where() == (set(), {"a"})
     await backend.finish(TWO, [stored(second)])
@@ -792,7 +793,7 @@ async def test_a_run_lives_for_a_week_after_the_pause_of_its_site(
     backend: Backend, outside: Outside
 ) -> None:
     await begin(backend, ONE, "a")
-    await backend.ask("imdb", UNLIMITED, refusal=("go away", 3 * DAY_SECONDS))
+    await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 3 * DAY_SECONDS))
     await backend.take(ONE)
     assert await outside.lives_for(9.9 * DAY_SECONDS)
     assert not await outside.lives_for(10.1 * DAY_SECONDS)
@@ -859,16 +860,16 @@ async def test_a_site_is_reported_with_its_refusal_and_what_was_charged_today(
 ) -> None:
     await begin(backend, ONE, "a")
     await backend.ask("imdb", UNLIMITED, charge=True)
-    await backend.ask("imdb", UNLIMITED, refusal=("go away", 60))
+    await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
     report = await report_of(backend)
     assert report is not None
-    site = report.state_of_site
+    site = report.site_state
     assert (site.refusal, site.used_today, report.state) == ("go away", 1, "stopped")
     assert site.stopped_until == pytest.approx(time.time() + 60, abs=30)
     await backend.ask("imdb", UNLIMITED, has_answered=True)
     report = await report_of(backend)
     assert report is not None
-    assert (report.state_of_site.refusal, report.state_of_site.stopped_until) == (None, None)
+    assert (report.site_state.refusal, report.site_state.stopped_until) == (None, None)
 
 
 async def test_a_run_that_is_dropped_leaves_its_dead_letters(backend: Backend) -> None:
@@ -960,7 +961,7 @@ async def test_a_clock_that_was_ahead_delays_nothing_for_long(
 async def test_a_clock_that_was_ahead_makes_no_pause_longer_and_no_probe(
     backend: Backend, outside: Outside
 ) -> None:
-    site = await backend.ask("imdb", UNLIMITED, refusal=("go away", 60))
+    site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
     await outside.set_clock_back(DAY_SECONDS)
     site = await backend.ask("imdb", UNLIMITED)
     assert site.blocked == pytest.approx(60_000, abs=5_000)
@@ -1040,10 +1041,10 @@ async def test_a_pause_is_the_longest_that_an_answer_asks_for(
     backend: Backend, outside: Outside
 ) -> None:
     for seconds, longest in ((600, 600), (3600, 3600), (60, 3600)):
-        site = await backend.ask("imdb", UNLIMITED, refusal=("go away", seconds))
+        site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", seconds))
         assert site.blocked == pytest.approx(longest * 1000, abs=5_000)
     await outside.end_pause()
-    site = await backend.ask("imdb", UNLIMITED, refusal=("go away", 600))
+    site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 600))
     assert site.blocked == pytest.approx(1_200_000, abs=5_000)  # the second refusal in a row
 
 
@@ -1055,9 +1056,9 @@ async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_ov
 ) -> None:
     await begin(backend, ONE, *map(str, range(9)))
     for trips in (1, 2):
-        site = await backend.ask("imdb", UNLIMITED, refusal=("go away", 60))
+        site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
         assert (site.blocked > 0, site.probed, site.reason) == (True, False, "go away")
-        site = await backend.ask("imdb", UNLIMITED, refusal=("what was in flight", 60))
+        site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("what was in flight", 60))
         assert site.reason == "go away"
         assert site.blocked == pytest.approx(60_000 * trips, abs=5_000)  # the pause doubles
         assert (await backend.take(ONE, 9)).deliveries == []
@@ -1075,7 +1076,7 @@ async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_ov
 
 async def test_a_pause_is_never_longer_than_a_week(backend: Backend, outside: Outside) -> None:
     for _ in range(12):
-        site = await backend.ask("imdb", UNLIMITED, refusal=("go away", 3600))
+        site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 3600))
         assert 0 < site.blocked <= 7 * DAY_SECONDS * 1000
         await outside.end_pause()
     assert site.blocked > 6.9 * DAY_SECONDS * 1000
@@ -1099,7 +1100,7 @@ async def test_what_is_put_last_comes_after_the_others_of_its_level_and_counts_f
     await begin(backend, ONE, *"abc")
     for _ in range(7):  # more often than a request may be handed out
         [delivery] = (await backend.take(ONE, 1)).deliveries
-        await backend.finish(ONE, [End(id=delivery.id, how="last", number=delivery.number)])
+        await backend.finish(ONE, [End(id=delivery.id, kind="last", number=delivery.number)])
     await backend.push(ONE, pushes("list", level=LISTS))
     deliveries = (await backend.take(ONE, 9)).deliveries
     assert ids(deliveries) == ["list", "b", "c", "a"]
@@ -1107,6 +1108,6 @@ async def test_what_is_put_last_comes_after_the_others_of_its_level_and_counts_f
     assert (await account_of(backend, ONE)).open == 4
     assert await letters_of(backend) == []
     await backend.finish(
-        ONE, [End(id="b", how="last", number=1), End(id="c", how="back", number=1)]
+        ONE, [End(id="b", kind="last", number=1), End(id="c", kind="back", number=1)]
     )
     assert ids((await backend.take(ONE, 9, ["a", "list"])).deliveries) == ["c", "b"]

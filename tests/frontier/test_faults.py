@@ -332,7 +332,7 @@ def test_job_whose_node_died_goes_on_in_its_run(
             workers.state("done") == workers.state("requested") == TITLES + 1
         )  # with the arguments
         assert_whole(workers.movies)
-    assert "was over at" in workers.log
+    assert "finished at" in workers.log
     assert sum(fetched(replica).values()) <= 2 * TITLES - done
 
 

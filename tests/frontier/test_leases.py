@@ -54,7 +54,7 @@ class Crawl:
 
     def finish(self, lease: Lease) -> None:
         end = lease.end()
-        self.ends.append(end.how)
+        self.ends.append(end.kind)
         self.outcomes.append(end.outcomes)
 
     def send(self, signal: object, **arguments: Any) -> None:
@@ -194,12 +194,12 @@ def test_a_request_of_which_one_item_is_stored_and_one_broke_is_a_dead_letter(cr
 def test_retry_takes_the_lease_over(crawl: Crawl) -> None:
     first = crawl.request
     crawl.request = crawl.request.copy()
-    assert crawl.tracker.hand_over(crawl.request)
+    assert crawl.tracker.transfer(crawl.request)
     crawl.tracker.ended(first)
     crawl.ended(MOVIE)
     crawl.completed()
     assert crawl.ends == ["done"]
-    assert not crawl.tracker.hand_over(first.copy())
+    assert not crawl.tracker.transfer(first.copy())
 
 
 @pytest.mark.parametrize(

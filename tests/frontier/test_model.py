@@ -247,9 +247,9 @@ class Frontier(RuleBasedStateMachine):
     def end(self, number: int, one: Delivery, how: Any) -> None:
         self.ends += 1
         if isinstance(how, dict):
-            end = End(id=one.id, how="done", number=one.number, outcomes=how)
+            end = End(id=one.id, kind="done", number=one.number, outcomes=how)
         else:
-            end = End(id=one.id, how=how, number=one.number, reason="why")
+            end = End(id=one.id, kind=how, number=one.number, reason="why")
         self.do(self.backend.finish(WORKERS[number], [end]))
         is_current = self.open.get(one.id) == one.number and one.id in self.holder
         if how == "back" and is_current:

@@ -8,6 +8,7 @@ import pytest
 
 from moviecrawler.frontier.contract import End, Push
 from moviecrawler.politeness.budgets import UNLIMITED
+from moviecrawler.politeness.ledger import Refusal
 from tests.frontier.backends import (
     DAY_SECONDS,
     RUN,
@@ -97,7 +98,7 @@ async def test_no_seed_is_taken_while_the_site_may_not_be_asked(outside: Outside
     backend = outside.backend
     await begin(backend, ONE)
     await push_seeds(outside, "list", b"tt1", b"tt2")
-    await backend.ask("imdb", UNLIMITED, refusal=("go away", 60))
+    await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
     assert (await backend.take(ONE, 9)).deliveries == []
     await outside.end_pause()
     assert len((await backend.take(ONE, 9)).deliveries) == 1  # the probe
@@ -205,7 +206,7 @@ async def test_a_damaged_request_is_handed_out_so_that_it_can_become_a_dead_lett
     deliveries = (await backend.take(ONE, 9)).deliveries
     damaged = next(delivery for delivery in deliveries if delivery.id == "a")
     assert (damaged.body, damaged.number) == (b"\x80", 1)
-    await backend.finish(ONE, [End(id="a", how="dead", number=1, reason="damaged")])
+    await backend.finish(ONE, [End(id="a", kind="dead", number=1, reason="damaged")])
     [letter] = await letters_of(backend)
     assert letter.body == "\\x80"
 

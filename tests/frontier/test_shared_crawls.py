@@ -55,7 +55,7 @@ def test_workers_of_one_run_fetch_nothing_twice_and_each_new_start_makes_a_new_r
             assert workers.wait() == [0], workers.log
             # Whoever was asked for before the run was over has nothing to do, and gives the same
             # account.
-            assert ("was over at" in workers.log) == late
+            assert ("finished at" in workers.log) == late
             assert workers.log.splitlines()[-1] == "  next: nothing is left"
         assert set(counts(replica)["paths"].values()) <= {number, 2 * number}, number
         assert counts(replica)["paths"]["/chart/boxoffice/"] == number
@@ -68,8 +68,8 @@ def test_run_of_a_name_is_made_once_and_refused_to_other_arguments(
 ) -> None:
     for argument, code, says in (
         (f"ids={IDS[0]}", 0, "nothing is left"),
-        (f"ids={IDS[0]}", 0, "was over at"),
-        (f"ids={IDS[1]}", 1, f"run 'weekly' was begun with ids={IDS[0]}"),
+        (f"ids={IDS[0]}", 0, "finished at"),
+        (f"ids={IDS[1]}", 1, f"run 'weekly' was started with ids={IDS[0]}"),
     ):
         with workers_of_any("imdb", argument, FRONTIER_RUN="weekly") as workers:
             workers.start()

@@ -20,6 +20,7 @@ from moviecrawler.frontier import queue_file
 from moviecrawler.frontier.contract import ARGUMENTS, RunName
 from moviecrawler.frontier.sqlite_backend import FILE, LOCKS, SqliteBackend
 from moviecrawler.politeness.budgets import UNLIMITED
+from moviecrawler.politeness.ledger import Refusal
 from tests.frontier.backends import (
     DAY_SECONDS,
     OutsideOfSqlite,
@@ -600,7 +601,7 @@ async def test_a_clock_that_is_set_back_prolongs_no_pause_and_no_turn(
     outside.clock.ahead = 30 * DAY_SECONDS
     await begin(backend, ONE, "a")
     await backend.ask("metacritic", UNLIMITED, charge=True)
-    await backend.ask("imdb", UNLIMITED, refusal=("go away", 60))
+    await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
     site = (await other.take(TWO, 1)).site
     assert site.blocked == pytest.approx(60_000, abs=5_000)
     first = site.blocked

@@ -176,7 +176,7 @@ async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes
 
     with largest_file(100):
         async with running(store, tmp_path, close_seconds=0.2) as run:
-            tracker = LeaseTracker(lambda lease: ended.append((lease.id, lease.end().how)))
+            tracker = LeaseTracker(lambda lease: ended.append((lease.id, lease.end().kind)))
             _completion = ItemCompletion(run.crawler.signals)
             tracker.connect(run.crawler.signals)
             run.crawler.signals.send_catch_log(store_opened, store="memory")
