@@ -110,7 +110,8 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     _check_components(settings)
     if not issubclass(spidercls, MovieSpider):
         return
-    if settings["TWISTED_REACTOR"] != _REACTOR:
+    # None: whoever runs the crawl has installed one.
+    if settings["TWISTED_REACTOR"] not in {None, _REACTOR}:
         raise ConfigurationError(
             f"TWISTED_REACTOR is {settings['TWISTED_REACTOR']!r}; remove it, as movie spiders need "
             f"{_REACTOR}"
@@ -205,7 +206,7 @@ def _wrong_form(settings: BaseSettings, name: str, default: Any) -> str:
             settings.getdict(name)
         elif isinstance(default, list) and default and isinstance(default[0], int):
             [int(number) for number in settings.getlist(name)]
-        elif name in _EARLY_CLASSES:
+        elif name in _EARLY_CLASSES and value is not None:
             load_object(value)
     except (AttributeError, ImportError, LookupError, NameError, TypeError, ValueError) as error:
         return _form(default, error)
