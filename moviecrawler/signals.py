@@ -55,6 +55,10 @@ Handlers run in the event loop's thread and must not block.
 store_opened = object()
 """Sent once a store of movies, before its first item. Keyword argument: `store` (str)."""
 
+titles_fresh = object()
+"""Sent when titles of a request are not fetched, as their records are younger than
+`skip_newer_than`. Keyword arguments: `request` and `count` (int, of titles)."""
+
 list_missed = object()
 """Sent when a list page could not be read. Keyword arguments: `url`; `reason` (str); `refused`,
 whether the page is to be requested once more when the site answers again."""

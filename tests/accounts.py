@@ -96,7 +96,7 @@ def check_summary(log: str, code: int) -> None:
     assert summary.asked == sum(summary.ends.values()), summary
     assert (code == 0) == summary.next.startswith("nothing is left"), (code, summary)
     if code == 0:
-        assert summary.ends.keys() <= {"stored", "absent"}, summary
+        assert summary.ends.keys() <= {"stored", "absent", "fresh"}, summary
         assert "could not be read" not in summary.titles, summary
     if code == 3:
         assert summary.reason.startswith(_ORDERLY), summary

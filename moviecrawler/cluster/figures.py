@@ -124,7 +124,7 @@ FIGURES = tuple(
 )
 _STORES = ("archive", "mongo", "postgres", "s3", "sqlite")
 _KNOWN_LABELS: dict[str, Iterable[tuple[str, ...]]] = {
-    "moviecrawler_titles": product(("stored", "absent", "failed", "disallowed", "dead")),
+    "moviecrawler_titles": product(("stored", "absent", "failed", "disallowed", "fresh", "dead")),
     "moviecrawler_responses": product(("200", "304", "403", "404", "429", "500", "503")),
     "moviecrawler_blocks": product(("challenge", "refusal", "rate_limit", "throttle")),
     "moviecrawler_store_items": product(_STORES, ("durable", "rejected", "spooled", "lost")),

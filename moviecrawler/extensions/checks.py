@@ -91,7 +91,9 @@ def check_results(stats: Mapping[str, Any]) -> str | None:
     if run.lost:
         problems.append(f"requests that were deleted from the queue: {run.lost:,}")
     requested = stats.get("titles/asked", 0)
-    if requested and not any(stats.get(f"titles/{outcome}") for outcome in ("stored", "absent")):
+    if requested and not any(
+        stats.get(f"titles/{outcome}") for outcome in ("stored", "absent", "fresh")
+    ):
         problems.append(f"none of {requested:,} requested titles was stored")
     return "; ".join(problems) or None
 

@@ -39,11 +39,11 @@ EndKind = Literal["done", "back", "last", "dead"]
 """How a lease ends. `done`: what came of the request is durable. `back`: it is queued again at the
 front of its level, `last`: at the end, and this delivery does not count. `dead`: it becomes a dead
 letter."""
-OUTCOMES = ("stored", "absent", "failed", "disallowed", "dead", "read", "unread")
+OUTCOMES = ("stored", "absent", "failed", "disallowed", "fresh", "dead", "read", "unread")
 """What can become of a request. Titles are `stored`, or `absent` by the site's own word, or
-`failed`, or `disallowed` by robots.txt; lists and others are `read` or `unread`; each can become a
-`dead` letter."""
-TITLE_OUTCOMES = ("stored", "absent", "failed", "disallowed")
+`failed`, or `disallowed` by robots.txt, or `fresh`: not fetched, as their record is young. Lists
+and others are `read` or `unread`. Each can become a `dead` letter."""
+TITLE_OUTCOMES = ("stored", "absent", "failed", "disallowed", "fresh")
 DAY_SECONDS = 86_400
 DAYS_UNUSED = 7
 """Days after which a run that nobody has used expires."""
@@ -142,6 +142,7 @@ class Account(msgspec.Struct, kw_only=True):
     absent: int = 0
     failed: int = 0
     disallowed: int = 0
+    fresh: int = 0
     dead: int = 0
     read: int = 0
     unread: int = 0

@@ -12,7 +12,13 @@ from moviecrawler.basics.clock import utc_now
 from moviecrawler.frontier.contract import End
 from moviecrawler.items import Fetched, Miss, Movie, RawPage
 from moviecrawler.politeness.meta import CLOSED_META
-from moviecrawler.signals import items_completed, items_passed, list_missed, title_failed
+from moviecrawler.signals import (
+    items_completed,
+    items_passed,
+    list_missed,
+    title_failed,
+    titles_fresh,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
 
 META = "lease"
 """Key in the `meta` of a request, and of its retries and redirects, for its Lease."""
-_WORST_FIRST = ("failed", "disallowed", "absent", "stored")
+_WORST_FIRST = ("failed", "disallowed", "absent", "stored", "fresh")
 """The outcomes of a title. One that has several, as an item of it was rejected, has the worst."""
 
 
@@ -88,6 +94,7 @@ class LeaseTracker:
         manager.connect(self._on_error, signals.item_error)
         manager.connect(self._on_error, signals.spider_error)
         manager.connect(self._list_missed, list_missed)
+        manager.connect(self._titles_fresh, titles_fresh)
 
     def take(self, lease_id: str, number: int, request: Request | None) -> Lease:
         """Add the lease of a request, or of the run's arguments."""
@@ -159,6 +166,11 @@ class LeaseTracker:
         lease = self._lease_of(response)
         lease.kind = "dead"
         lease.reason = f"its callback or a pipeline failed: {failure.value!r}"
+
+    def _titles_fresh(self, request: Request, count: int) -> None:
+        lease = self._lease_of(request)
+        lease.awaits_item = False
+        lease.outcomes["fresh"] += count
 
     def _list_missed(self, url: str, refused: bool) -> None:
         for lease in self.leases.values():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_LAYOUT = 2
+_LAYOUT = 3
 """The version of `queue.sql`, stored as `PRAGMA user_version`."""
 _OF_EVERY_LAYOUT = {"runs", "requests", "letters"}
 _EARLIER = "earlier_"

@@ -23,7 +23,9 @@ local OFF_SITE = -1
 local TITLES = 2
 local UNUSED_MS = 7 * DAY_MS
 local DEAD_MS = 30 * DAY_MS
-local TITLE_OUTCOMES = {stored = true, absent = true, failed = true, disallowed = true}
+local TITLE_OUTCOMES = {
+    stored = true, absent = true, failed = true, disallowed = true, fresh = true
+}
 
 -- Return a request's level, deliveries, whether it is a title's, and its body. A damaged value is
 -- handed out as it is: its worker makes it a dead letter, with the reason.

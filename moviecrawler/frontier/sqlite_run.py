@@ -86,6 +86,7 @@ SET used_at = :now,
     absent = absent + :absent,
     failed = failed + :failed,
     disallowed = disallowed + :disallowed,
+    fresh = fresh + :fresh,
     dead = dead + :dead,
     read = read + :read,
     unread = unread + :unread

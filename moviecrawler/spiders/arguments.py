@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
 
+_UNITS = {
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+}
 KNOWN_IDS = "_ids"
 """The argument with the ids that are known of the titles that a file names by those of any site."""
 
@@ -42,6 +49,8 @@ class Plan:
     """Whether titles come from the catalogue: `lane=due`."""
     has_file: bool = False
     """Whether a file names titles, which may name more at the next start."""
+    skip_newer_than: timedelta | None = None
+    """The age below which a title's stored record stays as it is; None when all are fetched."""
     note: str = ""
     """How many rows of that file name no title; empty when all do."""
 
@@ -107,6 +116,20 @@ def parse_limit(text: str | None) -> int | None:
     if not re.fullmatch("[0-9]{1,18}", text) or int(text) < 1:
         raise ConfigurationError(f"limit is {text!r:.100}; give a whole number of at least 1")
     return int(text)
+
+
+def parse_age(name: str, text: str | None) -> timedelta | None:
+    """Return a length of time such as 7d; None when none is given.
+
+    >>> parse_age("skip_newer_than", "36h")
+    datetime.timedelta(days=1, seconds=43200)
+    """
+    if text is None:
+        return None
+    found = re.fullmatch("([0-9]{1,6})([mhdw])", text.strip())
+    if found is None or not int(found[1]):
+        raise ConfigurationError(f"{name} is {text!r:.100}; give such as 7d, 12h, 30m or 2w")
+    return int(found[1]) * _UNITS[found[2]]
 
 
 def parse_choice(name: str, text: str, choices: Collection[str]) -> str:

@@ -22,6 +22,8 @@ from moviecrawler.frontier.serialisation import due_title_of
 from moviecrawler.items import Fetched, Miss
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.titles import verify
+from moviecrawler.middlewares.fresh import Fresh
+from moviecrawler.options import StoreOptions
 from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.politeness.gate import Closed, Disallowed
 from moviecrawler.scrapy_internals import end_crawl
@@ -35,6 +37,7 @@ from moviecrawler.spiders.arguments import (
     Plan,
     Seed,
     as_texts,
+    parse_age,
     parse_choice,
     parse_limit,
     parse_title_ids,
@@ -59,7 +62,7 @@ if TYPE_CHECKING:
         Mapping,
         Sequence,
     )
-    from datetime import datetime
+    from datetime import datetime, timedelta
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -98,6 +101,7 @@ class MovieSpider(scrapy.Spider):
         "file": "Path of a file with an id or URL per line",
         "limit": "The most titles to fetch",
         "lane": "`due`: the titles that the catalogue says are due",
+        "skip_newer_than": "Leave out titles whose record is younger, such as `7d` or `12h`",
     }
     """What each argument means."""
 
@@ -156,9 +160,9 @@ class MovieSpider(scrapy.Spider):
         lane = arguments.get("lane")
         if lane is not None:
             parse_choice("lane", lane, ["due"])
-            for given in arguments.keys() & {"ids", "file"}:
+            for given in arguments.keys() & {"ids", "file", "skip_newer_than"}:
                 raise ConfigurationError(
-                    f"lane and {given} are given, but the catalogue names the titles; "
+                    f"lane and {given} are given, but the catalogue says which titles are due; "
                     f"remove {given}"
                 )
             # Imports Postgres' client.
@@ -182,7 +186,18 @@ class MovieSpider(scrapy.Spider):
             limit=parse_limit(arguments.get("limit")),
             is_due=lane is not None,
             has_file=arguments.get("file") is not None,
+            skip_newer_than=cls._parse_age(settings, arguments),
         )
+
+    @classmethod
+    def _parse_age(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> timedelta | None:
+        age = parse_age("skip_newer_than", arguments.get("skip_newer_than"))
+        stores = StoreOptions.read(settings)
+        if age is not None and not (stores.sqlite_enabled or stores.database_url):
+            raise ConfigurationError(
+                "skip_newer_than is given, and needs SQLITE_ENABLED or DATABASE_URL; remove it"
+            )
+        return age
 
     @classmethod
     def check_list(cls, name: str) -> None:
@@ -462,7 +477,7 @@ class MovieSpider(scrapy.Spider):
         request: Request = failure.request  # type: ignore[attr-defined]
         known = request.cb_kwargs
         due = known.get("due")
-        if isinstance(failure.value, Closed):
+        if isinstance(failure.value, Closed | Fresh):
             return
         outcome, reason = outcome_of(failure)
         now = fetched_at(request.meta)

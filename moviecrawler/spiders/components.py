@@ -63,6 +63,7 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
     "DOWNLOADER_MIDDLEWARES": {
         # Before all that asks for an address whether it may be fetched.
         "moviecrawler.middlewares.aliases.AliasMiddleware": 40,
+        "moviecrawler.middlewares.fresh.FreshMiddleware": 45,
         "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
         "moviecrawler.middlewares.offsite.StrictOffsiteMiddleware": 50,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,

@@ -15,11 +15,12 @@ from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.frontier.contract import holds_none
 from moviecrawler.items import Batch, Fetched, Movie
+from moviecrawler.middlewares.fresh import find_fresh
 from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.politeness.middleware import politeness_of
 from moviecrawler.scrapy_internals import is_closing
-from moviecrawler.signals import list_missed
+from moviecrawler.signals import list_missed, titles_fresh
 from moviecrawler.sites.hosts import datasets_url
 from moviecrawler.spiders.arguments import parse_choice
 from moviecrawler.spiders.base import LIST_PRIORITY
@@ -203,6 +204,10 @@ class DatasetSpider(ListSpider):
         datasets = self._dataset_pass()
         list_name = self.plan.list_name if titles is None else None
         missing = dict.fromkeys(self.plan.titles if titles is None else titles)
+        for site_id in await self._fresh(response, missing):
+            del missing[site_id]
+        if not missing and list_name is None:
+            return
         reading = datasets.read(
             list(missing), list_name, self.plan.limit, lambda: is_closing(self.crawler.engine)
         )
@@ -232,6 +237,17 @@ class DatasetSpider(ListSpider):
                     self.crawler.stats.inc_value("extraction/errors/dataset")
                 for item in self._pass_failed(response.url, missing, list_name, reason):
                     yield item
+
+    async def _fresh(self, response: Response, ids: Iterable[str]) -> set[str]:
+        """Return the ids that `skip_newer_than` leaves out, which are counted."""
+        age = self.plan.skip_newer_than
+        if age is None:
+            return set()
+        fresh = await find_fresh(self.settings, self.site, list(ids), age)
+        self.crawler.signals.send_catch_log(
+            titles_fresh, request=response.request, count=len(fresh)
+        )
+        return fresh
 
     def _dataset_pass(self) -> DatasetPass:
         # DuckDB takes 50 MB, and most crawls read pages.
