@@ -2,41 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from scrapy import Request
-
-from moviecrawler.basics.errors import ConfigurationError, ExtractionError
-from moviecrawler.frontier.leases import META
-from moviecrawler.items import Movie
-from moviecrawler.politeness.gate import Closed
-from moviecrawler.signals import title_unread
-from moviecrawler.sites.ids import title_url
-from moviecrawler.spiders.arguments import parse_choice
-from moviecrawler.spiders.datasets import DatasetSpider
-from moviecrawler.spiders.results import fetched_at, outcome_of, with_credits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Self
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from scrapy.settings import BaseSettings
-    from twisted.python.failure import Failure
-
-    from moviecrawler.spiders.arguments import Plan
-    from moviecrawler.spiders.results import Due, Found
-
-logger = logging.getLogger(__name__)
-
-FULL = "full"
-_KEPT_META = (META, "proxy_pool", "max_retry_times")
-"""What the request for full credits has of that for the title: it goes on under its lease."""
+from moviecrawler.spiders.full_credits import FullCreditsSpider
 
 
-class ImdbSpider(DatasetSpider):
+class ImdbSpider(FullCreditsSpider):
     """Fetches IMDb's charts and title pages, or reads its datasets.
 
     `list` is top, popular, boxoffice, toptv, populartv, or `all` (of the datasets); `via` is auto,
@@ -49,93 +18,4 @@ class ImdbSpider(DatasetSpider):
     name = "imdb"
     site = "imdb"
     only_on_pages = ("boxoffice",)
-    arguments: ClassVar[Mapping[str, str]] = {
-        **DatasetSpider.arguments,
-        "credits": "Whether the page of each title's full credits is fetched, too",
-    }
-
-    has_full_credits: bool
-
-    @classmethod
-    def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
-        """Return what the arguments ask for."""
-        plan = super().parse_arguments(settings, arguments)
-        if "credits" in arguments:
-            parse_choice("credits", arguments["credits"], [FULL])
-            if arguments.get("via") == "datasets":
-                raise ConfigurationError(
-                    f"credits is {FULL!r}, which IMDb's datasets don't have; use via=pages"
-                )
-        return plan
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
-        """Create the spider."""
-        spider = super().from_crawler(crawler, *args, **arguments)
-        spider.has_full_credits = "credits" in arguments
-        if spider.has_full_credits:
-            spider.via = "pages"
-        return spider
-
-    @classmethod
-    def choices(cls) -> dict[str, Sequence[str]]:
-        """Return the values of arguments that are known in advance, by the argument's name."""
-        return {**super().choices(), "credits": [FULL]}
-
-    def parse_title(
-        self, response: Response, site_id: str, found: Found | None, due: Due | None = None
-    ) -> Iterator[Any]:
-        """Yield what a title's page gives; with `credits=full` a request in place of the Movie."""
-        for item in super().parse_title(response, site_id, found, due):
-            if self.has_full_credits and isinstance(item, Movie) and item.source == "page":
-                yield self._credits_request(item, response)
-            else:
-                yield item
-
-    def _credits_request(self, movie: Movie, response: Response) -> Request:
-        """Return the request for a title's full credits.
-
-        It goes on under the lease of the title, whose page is fetched again when this one is not:
-        the title ends once, with both.
-        """
-        known = {"site_id": str(movie.site_id), "found": None, "due": None, "movie": movie}
-        meta = {name: response.meta[name] for name in _KEPT_META if name in response.meta}
-        return Request(
-            f"{title_url(self.site, str(movie.site_id), self.home)}fullcredits/",
-            callback=self.parse_credits,
-            errback=self.credits_failed,
-            cb_kwargs=known,
-            meta={"expects": "page", "site": self.site, **meta},
-            dont_filter=True,
-        )
-
-    def parse_credits(
-        self, response: Response, site_id: str, movie: Movie, **_: Any
-    ) -> Iterator[Any]:
-        """Yield a title with its full credits."""
-        try:
-            full = self._read_requested(response, site_id)[0]
-        except ExtractionError as error:
-            self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
-            self.crawler.signals.send_catch_log(
-                title_unread, site_id=site_id, error=error, response=response
-            )
-            yield from self._without_full_credits(movie, "failed", str(error), response.meta)
-            return
-        yield with_credits(movie, full)
-
-    def credits_failed(self, failure: Failure) -> Iterator[Any]:
-        """Yield a title whose full credits could not be fetched."""
-        request: Request = failure.request  # type: ignore[attr-defined]
-        if not isinstance(failure.value, Closed):
-            movie = request.cb_kwargs["movie"]
-            yield from self._without_full_credits(movie, *outcome_of(failure), request.meta)
-
-    def _without_full_credits(
-        self, movie: Movie, outcome: str, reason: str, meta: Mapping[str, Any]
-    ) -> Iterator[Any]:
-        """Yield a title as its own page has it, and a Miss unless the site has no such page."""
-        yield movie
-        if outcome != "absent":
-            why = f"full credits: {reason}"
-            yield from self.title_missed(str(movie.site_id), None, outcome, why, fetched_at(meta))
+    credits_path = "fullcredits/"
