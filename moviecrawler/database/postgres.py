@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import logging
 import time
@@ -38,12 +39,12 @@ _LOCK: Final = 7_303_170_117_561_344_000
 """The advisory lock that is held while a schema is changed: a number that no other program uses."""
 _KEYS_VERSION: Final = 8
 """The version of the schema since which keys are made as today."""
+_ROWS_AT_ONCE: Final = 1_000
+"""Rows of one statement that replaces rows."""
 _PAUSE_SECONDS: Final = 0.5
 """Seconds between two tries to change a schema that others use."""
 _PLACES: Final = read_sql("places.sql")
 _NEW_IDS: Final = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": None})
-"""Escapes of COPY. NUL is dropped, as Postgres can't store it."""
 _AS_TEXT: Final = ("json", "hashes")
 """The types that are read as texts."""
 
@@ -77,7 +78,8 @@ class PostgresTables:
 
     def upsert(self, table: Table, rows: Sequence[Row], condition: str = "") -> None:
         if rows:
-            execute_values(self._cursor, table.upsert("VALUES %s", condition), rows)
+            statement = table.upsert("VALUES %s", condition)
+            execute_values(self._cursor, statement, rows, page_size=_ROWS_AT_ONCE)
 
     def delete(self, table: Table, keys: Sequence[Row]) -> None:
         if keys:
@@ -218,15 +220,11 @@ def match_hashes(keys: Iterable[str], sites: Collection[str]) -> set[int]:
 
 
 def copy_rows(cursor: Any, table: str, rows: Iterable[Iterable[object]]) -> None:
-    """Write rows to a table, named with its columns, by COPY."""
-    lines = ("\t".join(_copied(cell) for cell in row) for row in rows)
-    cursor.copy_expert(
-        f"COPY {table} FROM STDIN", io.StringIO("".join(f"{line}\n" for line in lines))
-    )
+    """Write rows to a table, named with its columns, by COPY.
 
-
-def _copied(cell: object) -> str:
-    if not isinstance(cell, str):
-        return "\\N" if cell is None else str(cell)
-    # Most texts need no escapes, so a translation of each would be a waste.
-    return cell.translate(_ESCAPES) if "\\" in cell or not cell.isprintable() else cell
+    No value is an empty text, which would be taken for null.
+    """
+    file = io.StringIO(newline="")
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    text = file.getvalue().replace("\0", "")  # Postgres can't store it
+    cursor.copy_expert(f"COPY {table} FROM STDIN WITH (FORMAT csv)", io.StringIO(text, newline=""))

@@ -636,9 +636,11 @@ class BatchWriter:
         ]
         self._tables.delete(SCORE_HISTORY, untrue)
         ended = {(record_id, kind) for record_id, kind, _ in untrue}
-        rows = []
+        new: list[Row] = []
+        old: list[Row] = []
         for change in changes:
             record_id = change.after.record_id
+            rows = new if change.before is None else old
             before = {} if change.before is None else _score_values(change.before.movie)
             now = _score_values(change.movie)
             for kind in before | now:
@@ -646,8 +648,9 @@ class BatchWriter:
                     value, count, average = now.get(kind, (None, None, None))
                     since = _encode("time", change.movie.scraped_at)
                     rows.append((record_id, kind, since, value, count, average))
+        self._tables.insert(SCORE_HISTORY, new)
         # The same page again with other values: a newer version extracted it.
-        self._tables.upsert(SCORE_HISTORY, rows)
+        self._tables.upsert(SCORE_HISTORY, old)
 
     def _write_ended_offers(self, changes: Sequence[_Change]) -> None:
         """Keep the offers that a newer page does not show any more."""
@@ -677,17 +680,18 @@ class BatchWriter:
             movie = change.movie
             if CREDITS not in change.rows:
                 continue
+            named_at = _encode("time", movie.scraped_at)
             for credit in reversed(movie.credits):
                 key = (movie.site, credit.person_id or credit.name)
                 if credit.name is not None or key not in rows:
-                    named_at = _encode("time", movie.scraped_at)
                     rows[key] = (*key, credit.person_id, credit.name, named_at)
         found = by_key(self._tables, rows, "site, person_key, name", "people", "person_key")
         names = {(site, person_key): name for site, person_key, name in found}
+        # Most people are known, and to look is faster than to try.
+        self._tables.insert(PEOPLE, [rows[key] for key in sorted(rows.keys() - names.keys())])
         self._tables.upsert(
             PEOPLE,
-            # Most people are known, and to look is faster than to try.
-            [row for key, row in sorted(rows.items()) if names.get(key, "") != row[3]],
+            [rows[key] for key, name in names.items() if rows[key][3] != name],
             "excluded.name IS NOT NULL AND (known.name IS NULL OR known.name <> excluded.name)"
             " AND (excluded.named_at >= known.named_at"
             f" OR known.named_at > '{self._latest}')",
