@@ -437,6 +437,19 @@ class Batch:
 
 
 @dataclass(slots=True, kw_only=True)
+class Unchanged:
+    """Titles of which the store has all that a source says, by an earlier reading of the same."""
+
+    site: Site
+    site_ids: list[Id]
+
+    @property
+    def site_id(self) -> str:
+        """The first one, by which messages name them."""
+        return self.site_ids[0]
+
+
+@dataclass(slots=True, kw_only=True)
 class Miss(Noted):
     """A title that was requested and whose page could not be read. Keyed by (site, site_id)."""
 

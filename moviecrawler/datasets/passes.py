@@ -10,10 +10,12 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.progress import Progress
+from moviecrawler.datasets.known import KnownTitles
 from moviecrawler.datasets.tables import BASICS, CHARTS, NO_ID, RATINGS, Tables
 from moviecrawler.datasets.titles import MissingTitle, dataset_names, read_titles
-from moviecrawler.items import ListEntry, ListPage
+from moviecrawler.items import ListEntry, ListPage, Unchanged
 from moviecrawler.sites import ID_SITE
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from moviecrawler.datasets.files import FileClient
+    from moviecrawler.datasets.known import StoredTimes
     from moviecrawler.items import Movie
 
 _BATCH = 100
@@ -44,11 +47,22 @@ class DatasetPass:
         client: FileClient,
         *,
         with_episodes: bool = False,
+        stored: StoredTimes | None = None,
     ) -> None:
-        """Take the host's URL, the folder of the files, and the words of IMDB_DATASETS.
+        """Store what a pass needs.
 
-        `with_episodes`: the episodes of requested series are read, too.
+        Args:
+            url: The host.
+            folder: Where the files are put.
+            words: Those of IMDB_DATASETS.
+            client: Fetches the files.
+            with_episodes: Whether the episodes of requested series are read, too.
+            stored: Returns what the store has, so that nothing is read again that is the same; None
+                to read everything.
         """
+        self.at = utc_now()
+        """When reading began."""
+        self._stored = stored
         self._words = f"{words},episode" if with_episodes else words
         self._with_episodes = with_episodes
         self._url = url
@@ -100,7 +114,7 @@ class DatasetPass:
         list_name: str | None,
         limit: int | None,
         is_closing: Callable[[], bool],
-    ) -> AsyncGenerator[list[Movie | MissingTitle]]:
+    ) -> AsyncGenerator[list[Movie | MissingTitle | Unchanged]]:
         """Yield what `titles` yields in batches, read in a thread until the crawl closes."""
         found = self.titles(ids, list_name, limit)
         thresholds = gc.get_threshold()
@@ -125,8 +139,10 @@ class DatasetPass:
 
     def titles(
         self, ids: Sequence[str], list_name: str | None, limit: int | None
-    ) -> Generator[Movie | MissingTitle]:
+    ) -> Generator[Movie | MissingTitle | Unchanged]:
         """Fetch what has changed, and yield each requested title once, those of a chart by rank.
+
+        The last ones are those whose rows are the same as before.
 
         Args:
             ids: Titles that are requested by their ids.
@@ -141,6 +157,14 @@ class DatasetPass:
             self._client.download(f"{self._url}/{path.name}", path, header_lines=1)
         with closing(Tables(files, self._folder, is_downloaded=True)) as tables:
             self._interrupts.append(tables.interrupt)
+            self.at = utc_now()
+            known = None
+            if self._stored is not None:
+                request = (list_name, limit, sorted(ids), self._words, self._with_episodes)
+                known = KnownTitles(tables, self._folder, request, self._stored)
+                if list_name not in CHARTS and known.find_request():
+                    yield from map(_unchanged, known.unchanged())
+                    return
             tables.want(ids)
             with Progress(self._client.report, "choosing titles"):
                 if list_name in CHARTS:
@@ -149,12 +173,19 @@ class DatasetPass:
                     tables.want_all(limit)
                 if self._with_episodes:
                     tables.want_episodes()
-            found = read_titles(tables, self._client.report)
+            found = read_titles(tables, self._client.report, known)
             is_chart = list_name in CHARTS
             yield from _ranked(found, self.ranks, frozenset(ids)) if is_chart else found
             if list_name is not None:
                 self.list_damage = _list_damage(tables, list_name)
             self.damaged = tables.damaged
+            if known is not None:
+                yield from map(_unchanged, known.unchanged())
+                known.remember(self.at)
+
+
+def _unchanged(ids: list[str]) -> Unchanged:
+    return Unchanged(site=ID_SITE, site_ids=ids)
 
 
 def _ranked(

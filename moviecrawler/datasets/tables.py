@@ -9,6 +9,7 @@ import re
 import shutil
 import time
 from contextlib import suppress
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -21,7 +22,6 @@ from moviecrawler.sites.imdb.values import TITLE_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 BASICS = "title.basics"
 RATINGS = "title.ratings"
@@ -166,10 +166,12 @@ class Tables:
             if left.stat().st_mtime < time.time() - _MAX_PASS_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
         self._folder = TemporaryDirectory(prefix="pass-", dir=scratch)
-        self._connection = duckdb.connect(f"{self._folder.name}/tables")
+        self.folder = Path(self._folder.name)
+        """Where the tables are, which is removed when they are closed."""
+        self._connection = duckdb.connect(str(self.folder / "tables"))
         size = sum(path.stat().st_size for path in files.values()) // _MB
         self.run(_SETTINGS.format(min(_LEAST_MEMORY_MB + size, _MOST_MEMORY_MB)))
-        self.run("CREATE TABLE wanted (tconst VARCHAR)")
+        self.run("CREATE TABLE wanted (tconst VARCHAR); CREATE TABLE unchanged (id VARCHAR)")
 
     def close(self) -> None:
         """Close the database, and remove its files."""

@@ -42,6 +42,7 @@ from moviecrawler.sites.imdb.values import TITLE_KINDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from moviecrawler.datasets.known import KnownTitles
     from moviecrawler.datasets.tables import Tables
 
 TitleId = Annotated[str, Meta(pattern=rf"^(?:{SITES[ID_SITE].ids.pattern})\Z")]
@@ -136,7 +137,9 @@ class UntitledError(ValueError):
 
 
 def read_titles(
-    tables: Tables, report: Callable[[str], object] = lambda _: None
+    tables: Tables,
+    report: Callable[[str], object] = lambda _: None,
+    known: KnownTitles | None = None,
 ) -> Iterator[Movie | MissingTitle]:
     """Yield each of the wanted titles once, by id.
 
@@ -144,7 +147,7 @@ def read_titles(
     row or a damaged row of the title, are unknown; but no row in `title.ratings` means that there
     is no rating. Damaged rows are noted in `tables.damaged`. Raises ExtractionError for a damaged
     file, before the first title, and InterruptedReadError. `report` is called with lines of
-    progress.
+    progress. Titles that are `known` to be unchanged are left out.
     """
     with Progress(report, "reading the files", 2 * len(_TABLES)) as progress:
         for table, (dataset, chosen, _) in _TABLES.items():
@@ -166,9 +169,12 @@ def read_titles(
             tables.run(f"INSERT INTO rows SELECT {values} FROM {table} LEFT JOIN {names}")
     # With a row for itself, a title that no dataset has comes, too.
     tables.run("INSERT INTO rows SELECT DISTINCT tconst, '', '' FROM wanted")
-    ((count,),) = tables.run("SELECT count(DISTINCT tconst) FROM wanted")
+    if known is not None:
+        known.find_rows()
+    changed = "rows ANTI JOIN unchanged USING (id)"
+    ((count,),) = tables.run(f"SELECT count(DISTINCT id) FROM {changed}")
     # They are sorted partly in files.
-    found = tables.select("SELECT id, dataset, row FROM rows ORDER BY id, dataset")
+    found = tables.select(f"SELECT id, dataset, row FROM {changed} ORDER BY id, dataset")
     with Progress(report, "reading titles", count) as progress:
         for site_id, of_title in groupby(found, itemgetter(0)):
             yield _title(

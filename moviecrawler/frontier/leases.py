@@ -10,7 +10,7 @@ from scrapy import signals
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.frontier.contract import End
-from moviecrawler.items import Fetched, Miss, Movie, RawPage
+from moviecrawler.items import Fetched, Miss, Movie, RawPage, Unchanged
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.signals import (
     items_completed,
@@ -187,6 +187,8 @@ class LeaseTracker:
             # Only this node's disk has the item, or nothing has: another worker may get it stored.
             lease.kind = "back"
         for item in items:
+            if isinstance(item, Unchanged):
+                lease.outcomes["stored"] += len(item.site_ids)
             if "rejected" in outcomes and (lease.is_title or _is_of_its_own_page(item)):
                 lease.outcomes["failed"] += 1
             elif _is_of_its_own_page(item):

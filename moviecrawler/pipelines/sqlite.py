@@ -11,6 +11,7 @@ import logging
 import re
 import sqlite3
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
@@ -26,6 +27,7 @@ from moviecrawler.database.sqlite import (
     is_loading,
     last_record_id,
     open_sqlite,
+    read_sqlite,
     transaction,
 )
 from moviecrawler.pipelines.base import BatchingPipeline
@@ -34,11 +36,12 @@ from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.pipelines.store import Limits, Store, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
 
+    from moviecrawler.items import Site
     from moviecrawler.pipelines.store import Record
 
 logger = logging.getLogger(__name__)
@@ -54,6 +57,19 @@ _BULK_SHARE = 10
 MOST_TITLES_AT_THE_END = 50_000
 """Records above which only `scrapy scoreboard` compares those of several sites: it takes
 minutes."""
+
+
+def read_times(folder: Path, site: Site) -> Iterator[tuple[str, str]]:
+    """Yield the id and the time of each record of a site in a folder's database.
+
+    There is none where the database can't be read.
+    """
+    query = "SELECT site_id, scraped_at FROM records WHERE site = ?"
+    try:
+        with closing(read_sqlite(folder)) as connection:
+            yield from connection.execute(query, (site,))
+    except (FileNotFoundError, sqlite3.Error):
+        return
 
 
 class SqlitePipeline(BatchingPipeline):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,8 +14,8 @@ from scrapy import Request
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.frontier.contract import holds_none
-from moviecrawler.items import Batch, Fetched, Movie
 from moviecrawler.middlewares.fresh import find_fresh
+from moviecrawler.items import Batch, Fetched, Movie, Unchanged
 from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.politeness.middleware import politeness_of
@@ -29,6 +29,7 @@ from moviecrawler.spiders.results import outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.catalogue.due import Feed
+    from moviecrawler.datasets.known import StoredTimes
     from moviecrawler.datasets.passes import DatasetPass
     from moviecrawler.datasets.titles import MissingTitle
     from moviecrawler.frontier.contract import RequestIds
@@ -51,6 +53,8 @@ _WITH_EPISODES = ("no", "yes")
 _PASS_SIZE = 100_000
 """Titles that are due, for one pass over the datasets, which takes the same time for any number."""
 _ANY_STATUS = list(range(200, 600))
+_CHECKS = "moviecrawler.pipelines.validate.ValidatePipeline"
+_EMBEDDED = "moviecrawler.pipelines.sqlite.SqlitePipeline"
 
 
 class DatasetSpider(ListSpider):
@@ -215,8 +219,10 @@ class DatasetSpider(ListSpider):
             try:
                 async for batch in reading:
                     for title in batch:
-                        missing.pop(str(title.site_id), None)
-                    for item in self._items_of(batch, response):
+                        is_unchanged = isinstance(title, Unchanged)
+                        for site_id in title.site_ids if is_unchanged else [title.site_id]:
+                            missing.pop(str(site_id), None)
+                    for item in self._items_of(batch, response, datasets.at):
                         yield item
                 if datasets.ranks:
                     yield datasets.chart(str(list_name), self.plan.limit, utc_now())
@@ -265,19 +271,38 @@ class DatasetSpider(ListSpider):
             self.settings["IMDB_DATASETS"],
             client,
             with_episodes=self.with_episodes,
+            stored=self._stored_times(),
         )
 
+    def _stored_times(self) -> StoredTimes | None:
+        """Return what reads which titles are stored, if nothing else is to get them again."""
+        paths = self._pipeline_paths()
+        if (
+            self.settings.get("FEEDS")
+            or not paths <= {_CHECKS, _EMBEDDED}
+            or _EMBEDDED not in paths
+        ):
+            return None
+        from moviecrawler.pipelines.sqlite import read_times  # noqa: PLC0415 - imported by Scrapy
+
+        return partial(read_times, Path(self.settings["DATA_DIR"]), self.site)
+
     def _items_of(
-        self, titles: Iterable[Movie | MissingTitle], response: Response
+        self,
+        titles: Iterable[Movie | MissingTitle | Unchanged],
+        response: Response,
+        read_at: datetime,
     ) -> Iterator[Any]:
-        """Yield the Movies, and the Misses, of titles of the datasets."""
+        """Yield the Movies, the Misses, and what is unchanged, of titles of the datasets."""
         now = utc_now()
         movies = []
         for title in titles:
             if isinstance(title, Movie):
-                title.scraped_at = now
+                title.scraped_at = read_at
                 title.note = self._note_of(title, str(title.site_id))
                 movies.append(title)
+            elif isinstance(title, Unchanged):
+                yield title
             else:
                 site_id = title.site_id
                 note = Fetched.of(self.site, site_id, None, now)
@@ -290,8 +315,11 @@ class DatasetSpider(ListSpider):
     @cached_property
     def _takes_batches(self) -> bool:
         """Whether all pipelines take a Batch; those of others take movies."""
-        paths = self.settings.get_component_priority_dict_with_base("ITEM_PIPELINES")
-        return all(str(path).startswith("moviecrawler.") for path in paths)
+        return all(path.startswith("moviecrawler.") for path in self._pipeline_paths())
+
+    def _pipeline_paths(self) -> set[str]:
+        found = self.settings.get_component_priority_dict_with_base("ITEM_PIPELINES")
+        return {str(path) for path, order in found.items() if order is not None}
 
     def _report_damage(self, datasets: DatasetPass, url: str) -> None:
         """Account for damaged rows, and for a list that may lack titles because of them."""

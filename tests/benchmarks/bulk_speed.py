@@ -90,12 +90,12 @@ def write_files(folder: Path, titles: int, credit_count: int, *, changed: bool =
             writers = list(dict.fromkeys(chosen[1:3]))
             write("title.crew", site_id, ",".join(directors) or NULL, ",".join(writers) or NULL)
             for ordering, person in enumerate(dict.fromkeys(chosen[3:]), start=1):
-                played = f'["{"Another" if is_other else dice.choice(WORDS)} {ordering}"]'
+                part = dice.choice(WORDS)
+                played = f'["{"Another" if is_other else part} {ordering}"]'
                 write("title.principals", site_id, ordering, person, "actor", NULL, played)
             for ordering, region in enumerate(("FR", "DE"), start=1):
-                alias = f"{region} {title}"
-                more = (region, NULL, "imdbDisplay", NULL, 0)
-                write("title.akas", site_id, ordering, alias, *more)
+                other = (site_id, ordering, f"{region} {title}", region)
+                write("title.akas", *other, NULL, "imdbDisplay", NULL, 0)
         write("title.episode", "tt99999998", "tt99999999", 1, 1)
 
 

@@ -6,18 +6,20 @@ off.
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from scrapy.http import Response
 
+from moviecrawler.database.sqlite import open_sqlite
 from moviecrawler.datasets.passes import DatasetPass
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.catalogue.files import FileServer
 from tests.crawling import Finished, crawl_command, environment, scrapy
 from tests.datasets.rows import put
 from tests.middlewares.sites import Site, Told
-from tests.pipelines.stored import board_of
+from tests.pipelines.stored import board_of, sqlite_movies
 from tests.processes import start
 from tests.spiders.answers import spider_of
 from tests.waiting import wait_for
@@ -173,6 +175,37 @@ def test_a_title_whose_row_is_damaged_has_failed(server: FileServer, tmp_path: P
 
 BASICS = [rf"{site_id}|movie|Kettle|\N|1999|\N|118|Drama" for site_id in RATINGS]
 CHARTED = [f"{site_id}|8.0|{90_000 - n}" for n, site_id in enumerate(RATINGS)]
+
+
+def test_titles_whose_rows_are_the_same_are_read_again_only_if_the_store_lacks_them(
+    server: FileServer, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+
+    def read_again() -> set[str]:
+        """Crawl once more, and return the titles that were written."""
+        before = {movie.site_id: movie.scraped_at for movie in sqlite_movies(data)}
+        found = crawl(server, data, "via=datasets", "list=all", FRESHNESS_MARGIN="0")
+        assert (found.code, "3 titles asked for: 3 stored" in found.log) == (0, True), found.log
+        after = {movie.site_id: movie.scraped_at for movie in sqlite_movies(data)}
+        return {str(site_id) for site_id in after if after[site_id] != before.get(site_id)}
+
+    assert read_again() == set(RATINGS)
+    assert read_again() == set()
+    parts = [
+        rf'tt090000{n}|1|nm0900002|actress|["{part}"]' for n, part in ((1, "Vera"), (2, "Ida"))
+    ]
+    serve(server, tmp_path, "title.principals", *parts)
+    assert read_again() == {"tt0900002", "tt0900003"}
+    serve(server, tmp_path, "name.basics", "nm0900001|Aino", "nm0900002|Berta")
+    assert read_again() == {"tt0900001", "tt0900002"}
+    with closing(open_sqlite(data)) as connection:
+        connection.execute("DELETE FROM records WHERE site_id = 'tt0900001'")
+        connection.execute(
+            "UPDATE records SET scraped_at = '2026-01-01T00:00:00+00:00'"
+            " WHERE site_id = 'tt0900003'"
+        )
+    assert read_again() == {"tt0900001", "tt0900003"}
 
 
 @pytest.mark.parametrize("named", ["ids=tt0900007", "list=toptv"])

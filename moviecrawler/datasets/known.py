@@ -1,0 +1,119 @@
+"""What earlier passes have read, so that titles whose rows are the same are not read again.
+
+A title is left out only while the store has it as the pass left it that last read its rows: to
+merge it once more would change nothing but its time.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import duckdb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from moviecrawler.datasets.tables import Tables
+
+    StoredTimes = Callable[[], Iterable[tuple[str, str]]]
+    """Returns the id of each stored title, and its `scraped_at` in UTC, as isoformat has it."""
+
+_IDS_AT_ONCE = 5_000
+_NONE = "SELECT '' AS id, 0::HUGEINT AS digest, '' AS read_at, '' AS request WHERE false"
+_DIGESTS = """
+    CREATE TABLE digests AS
+    SELECT id, sum(hash(dataset, row, $version)) AS digest
+    FROM rows
+    GROUP BY id"""
+_UNCHANGED = """
+    CREATE OR REPLACE TABLE unchanged AS
+    SELECT known.id, known.read_at, known.request
+    FROM known
+    JOIN stored USING (id, read_at)
+    {}"""
+_REMEMBERED = """
+    COPY (
+        SELECT
+            id,
+            digest,
+            coalesce(unchanged.read_at, $read_at) AS read_at,
+            $request || (SELECT count(*) FROM digests) AS request
+        FROM digests
+        LEFT JOIN unchanged USING (id)
+        WHERE NOT list_contains($damaged, id)
+        UNION ALL
+        SELECT * FROM known WHERE id NOT IN (SELECT id FROM digests)
+    ) TO '{}' (FORMAT parquet)"""
+
+
+class KnownTitles:
+    """A row per title that passes have read.
+
+    It has a hash over the title's rows, the time of the pass that read it, and the request and the
+    number of titles of the last pass that had it.
+    """
+
+    def __init__(self, tables: Tables, folder: Path, request: object, stored: StoredTimes) -> None:
+        """Read what is known, and what the store has.
+
+        Args:
+            tables: Those of the pass.
+            folder: Where the rows are kept.
+            request: What the pass is to read.
+            stored: Returns what the store has.
+        """
+        self._tables = tables
+        self._path = folder / "read.parquet"
+        # Another version may make something else of the same rows.
+        self._version = version("moviecrawler")
+        stats = [(path.name, path.stat()) for path in tables.files.values()]
+        files = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+        asked = repr((request, files, self._version))
+        self._request = f"{hashlib.sha256(asked.encode()).hexdigest()} "
+        try:
+            tables.run(f"CREATE TABLE known AS FROM '{_quoted(self._path)}'")
+        except duckdb.Error:  # there is none, or it is damaged
+            tables.run(f"CREATE TABLE known AS {_NONE}")
+        times = tables.folder / "stored.csv"
+        with times.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(stored())
+        form = "auto_detect = false, delim = ',', columns = {'id': 'VARCHAR', 'read_at': 'VARCHAR'}"
+        tables.run(f"CREATE TABLE stored AS FROM read_csv('{_quoted(times)}', {form})")
+
+    def find_request(self) -> bool:
+        """Return whether the same was read of the same files, and is stored as it was then."""
+        same = "WHERE starts_with(request, $request)"
+        self._tables.run(_UNCHANGED.format(same), request=self._request)
+        found = self._tables.run("SELECT request, count(*) FROM unchanged GROUP BY request")
+        return [request for request, _ in found] == [
+            f"{self._request}{count}" for _, count in found
+        ] and len(found) == 1
+
+    def find_rows(self) -> None:
+        """Find the titles whose rows, in the table `rows`, are the same as before."""
+        self._tables.run(_DIGESTS, version=self._version)
+        self._tables.run(_UNCHANGED.format("JOIN digests USING (id, digest)"))
+
+    def unchanged(self) -> Iterator[list[str]]:
+        """Yield the ids of the titles that were found, in parts."""
+        found = [site_id for (site_id,) in self._tables.run("SELECT id FROM unchanged ORDER BY id")]
+        for begin in range(0, len(found), _IDS_AT_ONCE):
+            yield found[begin : begin + _IDS_AT_ONCE]
+
+    def remember(self, read_at: datetime) -> None:
+        """Keep what this pass has read, but for titles with damaged rows."""
+        damaged = sorted({row_id for _, row_id in self._tables.damaged})
+        part = self._path.with_suffix(".part")
+        values = {"read_at": read_at.isoformat(), "damaged": damaged}
+        request = "" if damaged else self._request
+        self._tables.run(_REMEMBERED.format(_quoted(part)), request=request, **values)
+        part.replace(self._path)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
