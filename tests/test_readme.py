@@ -54,6 +54,7 @@ ELSEWHERE = {
     "python -m tests.benchmarks": "A benchmark takes minutes, on an idle machine.",
     "python -m tests.settings_table|python -m tests.rooms": "tests/test_architecture.py",
     "python -m tests.tables_document": "tests/database/test_dictionary.py",
+    "python -m tests.dashboard.pictures": "tests/dashboard/test_browser.py",
     "export REDIS_URL=redis://:password@redis.example": "Nobody has that Redis.",
     "docker|kubectl|scrapyd/secrets.sh": (
         "Docker and Kubernetes are nowhere in the tests; tests/deploy reads their files."

@@ -1,4 +1,4 @@
-"""Makes the lines of charts, as SVG that the templates frame. Pure."""
+"""Makes the shapes of bars and charts, as SVG that the templates frame. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moviecrawler.sites import SCORE_SITES, SCORES, SITES
+from moviecrawler.dashboard.rendering import score_name, site_name
+from moviecrawler.frontier.contract import OUTCOMES
+from moviecrawler.sites import SCORE_SITES, SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+
+    from moviecrawler.frontier.contract import Account
 
 WIDTH = 600
 HEIGHT = 120
@@ -19,19 +23,58 @@ _STEP = 10
 """The lowest and the highest value of a chart of scores are multiples of it."""
 
 
-def spark(values: Sequence[float]) -> str:
-    """Return the points of a line through values at equal distances.
+class Segment(NamedTuple):
+    """A part of a bar of requests, in percent of it."""
 
-    0 is at the bottom, and the highest value at the top.
+    name: str
+    requests: int
+    x: float
+    width: float
 
-    >>> spark([0, 5, 10])
-    '0,120 300,60 600,0'
+
+def account_bar(account: Account) -> list[Segment]:
+    """Return what became of a run's requests, without outcomes that none of them has.
+
+    >>> from moviecrawler.frontier.contract import Account
+    >>> [(part.name, part.width) for part in account_bar(Account(requested=4, stored=1, open=3))]
+    [('stored', 25.0), ('to go', 75.0)]
     """
-    most = max([*values, 1])
-    steps = max(len(values) - 1, 1)
-    return " ".join(
-        f"{WIDTH * n / steps:g},{HEIGHT * (1 - value / most):g}" for n, value in enumerate(values)
-    )
+    counts = {outcome: getattr(account, outcome) for outcome in OUTCOMES}
+    counts |= {"lost": account.lost, "to go": account.open}
+    total = sum(counts.values())
+    bar: list[Segment] = []
+    x = 0.0
+    for name, count in counts.items():
+        if count:
+            width = 100 * count / total
+            bar.append(Segment(name, count, round(x, 2), round(width, 2)))
+            x += width
+    return bar
+
+
+class HourBar(NamedTuple):
+    """The titles of an hour."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def hour_bars(counts: Sequence[int]) -> list[HourBar]:
+    """Return a bar for each hour; the highest has the chart's height.
+
+    >>> hour_bars([0, 5, 10])[1]
+    HourBar(x=200.0, y=60.0, width=160.0, height=60.0)
+    """
+    most = max([*counts, 1])
+    width = WIDTH / max(len(counts), 1)
+    bars = []
+    for number, count in enumerate(counts):
+        height = HEIGHT * count / most
+        x = round(width * number, 1)
+        bars.append(HourBar(x, round(HEIGHT - height, 1), round(0.8 * width, 1), round(height, 1)))
+    return bars
 
 
 class Curve(NamedTuple):
@@ -51,15 +94,14 @@ class Chart(NamedTuple):
     lowest: int
     highest: int
     begins: datetime
+    middle: datetime
 
 
 def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
     """Return the chart of a title's score history; None without a value.
 
-    `changes` are rows with site, kind, since and value, in any order.
+    `changes` are rows with site, kind, since, value and scale, in any order.
     """
-    # The scale of a score that only other workers know is not known here.
-    changes = [row for row in changes if row.kind in SCORES]
     values = [_out_of_100(row) for row in changes if row.value is not None]
     if not values:
         return None
@@ -67,28 +109,28 @@ def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
     highest = max(_STEP * math.ceil(max(values) / _STEP), lowest + _STEP)
     begins = min(row.since for row in changes)
     seconds = max((now - begins).total_seconds(), 1)
-    rows_of: defaultdict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    rows_of: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
     for row in sorted(changes, key=lambda row: row.since):
-        rows_of[row.kind][row.site].append(row)
+        rows_of[row.kind, row.site].append(row)
+    order = {kind: number for number, kind in enumerate(SCORES)}
     curves = []
-    for kind, form in SCORES.items():
-        for site, rows in rows_of[kind].items():
-            path = ""
-            in_gap = True
-            for row in rows:
-                x = WIDTH * (row.since - begins).total_seconds() / seconds
-                if row.value is not None:
-                    y = HEIGHT * (highest - _out_of_100(row)) / (highest - lowest)
-                    path += f"M{x:.1f} {y:.1f}" if in_gap else f"H{x:.1f}V{y:.1f}"
-                elif not in_gap:
-                    path += f"H{x:.1f}"
-                in_gap = row.value is None
-            name = form.name
-            if site != SCORE_SITES[kind]:
-                name = f"{name} on {SITES[site].name if site in SITES else site}"
-            curves.append(Curve(name, path if in_gap else f"{path}H{WIDTH}", rows[-1].value))
-    return Chart(curves, lowest, highest, begins)
+    for kind, site in sorted(rows_of, key=lambda name: order.get(name[0], len(order))):
+        rows = rows_of[kind, site]
+        path = ""
+        in_gap = True
+        for row in rows:
+            x = WIDTH * (row.since - begins).total_seconds() / seconds
+            if row.value is not None:
+                y = HEIGHT * (highest - _out_of_100(row)) / (highest - lowest)
+                path += f"M{x:.1f} {y:.1f}" if in_gap else f"H{x:.1f}V{y:.1f}"
+            elif not in_gap:
+                path += f"H{x:.1f}"
+            in_gap = row.value is None
+        is_own = site == SCORE_SITES.get(kind)
+        name = score_name(kind) if is_own else f"{score_name(kind)} on {site_name(site)}"
+        curves.append(Curve(name, path if in_gap else f"{path}H{WIDTH}", rows[-1].value))
+    return Chart(curves, lowest, highest, begins, begins + (now - begins) / 2)
 
 
 def _out_of_100(row: Any) -> float:
-    return float(100 * row.value / SCORES[row.kind].scale)
+    return float(100 * row.value / row.scale)

@@ -1,37 +1,28 @@
-"""The pages of jobs and runs.
-
-They have their progress, their ends, the end of a job's log, and forms to schedule and cancel.
-"""
+"""The list of runs and jobs, and the page of a job: its starts, and the end of its log."""
 
 from __future__ import annotations
 
-import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
-from uuid import uuid4
 
 from scrapyd.utils import get_file_path
 
-from moviecrawler.basics.errors import ConfigurationError
-from moviecrawler.cluster.eggs import find_egg
-from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.process import log_url, read_end
 from moviecrawler.cluster.website import url_of_node
-from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
-from moviecrawler.frontier.contract import RunName
-from moviecrawler.frontier.runs import describe_crawl, run_name
-from moviecrawler.sites import SITES
+from moviecrawler.dashboard.charts import account_bar
+from moviecrawler.dashboard.pages import MOST_PAGES, ROWS, Page, PageRequest, RefusedError, known
+from moviecrawler.dashboard.rendering import is_failure
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
+    from collections.abc import Sequence
 
     from moviecrawler.cluster.node import Node
-    from moviecrawler.cluster.state import JobStatus, Snapshot
-    from moviecrawler.frontier.contract import FrontierReport, RunReport
+    from moviecrawler.cluster.state import JobStatus
+    from moviecrawler.dashboard.sources import PageReads
 
-_ROWS = 50
-"""Rows of a table."""
+_FEW_RUNS = 10
+"""Runs that are shown unless all are asked for."""
 _TAIL_BYTES = 32 * 1024
 """Bytes of a log that are read from its end."""
 
@@ -42,50 +33,65 @@ class Crawls(Page):
     template = "crawls.html"
     title = "Crawls"
 
-    def show(self, request: PageRequest) -> dict[str, Any]:
-        return self._one(request) if request.path else self._all(request)
+    def show(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+        return self._one(request, reads) if request.path else self._all(request, reads)
 
-    def _all(self, request: PageRequest) -> dict[str, Any]:
-        frontier = request.attempt(self.sources.frontier)
-        jobs = request.attempt(self.node.state.snapshot)
-        finished = jobs.finished if jobs else []
-        first = (request.page - 1) * _ROWS
-        wanted = request.value("schedule")
+    def _all(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+        ask_runs = reads.start(self.sources.queue, self.sources.runs)
+        jobs = reads.start("Redis", self.node.state.snapshot)()
+        runs = ask_runs()
+        ordered = [*jobs.running, *jobs.pending, *jobs.finished] if jobs else []
+        results = Counter(word for status in ordered for word in _results_of(status))
+        found = [status for status in ordered if _fits(status, request)]
+        first = (request.page - 1) * ROWS
+        every_run = runs.report.runs if runs else []
+        current = [run for run in every_run if run.is_current]
+        shown = every_run if request.value("runs") == "all" else (current or every_run)[:_FEW_RUNS]
         return {
-            # A refresh would empty a form that is being filled in.
-            "refresh": None if wanted or request.page > 1 else self.here,
+            # A refresh would empty the field of the search.
+            "refreshes": "find" not in request.values,
+            "is_finding": "find" in request.values,
+            "q": request.value("q"),
+            "spider": request.value("spider"),
+            "result": request.value("result"),
             "jobs": jobs,
+            "results": results,
+            "spiders": sorted({status.job.spider for status in ordered}),
+            "found": found,
+            "rows": found[first : first + ROWS],
             "run_of": {
-                status.job.key: self._run_of(status.job, frontier)
-                for status in (jobs.running if jobs else ())
+                status.job.key: runs.find(self.sources.run_of(status.job)) if runs else None
+                for status in ordered
+                if status.outcome is None
             },
-            "waiting": jobs.pending[:_ROWS] if jobs else [],
-            "over": finished[first : first + _ROWS],
             "page": request.page,
-            "has_more": first + _ROWS < len(finished) and request.page < MOST_PAGES,
-            "runs": frontier.runs[:_ROWS] if frontier else None,
-            "form": _form(jobs.find(*wanted.partition("/")[::2])) if wanted and jobs else None,
-            "spiders": _spiders(jobs) if jobs else [],
-            "now": time.time(),
+            "has_more": first + ROWS < len(found) and request.page < MOST_PAGES,
+            "runs": runs,
+            "shown_runs": shown,
+            "account_bar": account_bar,
         }
 
-    def _one(self, request: PageRequest) -> dict[str, Any]:
+    def _one(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
         if len(request.path) != 2:  # noqa: PLR2004 - project and job
             raise RefusedError("there is no such page", 404)
-        status = self.node.state.snapshot().find(*request.path)
+        ask_runs = reads.start(self.sources.queue, self.sources.runs)
+        ask_nodes = reads.start("Redis", self.node.state.nodes)
+        snapshot = reads.start("Redis", self.node.state.snapshot)()
+        status = known(snapshot, reads).find(*request.path)
         if status is None:
             raise RefusedError(
                 "there is no such job; of the jobs that are over only the latest are kept", 404
             )
         log, why = _log_tail(self.node, status)
-        nodes = request.attempt(self.node.state.nodes) or []
+        nodes = ask_nodes() or []
+        runs = ask_runs()
         log_path = log_url(status.job.project, status.job.spider, status.job.id)
-        path = _path_of(status.job)
+        is_asked = request.value("ask") == "cancel" and status.outcome is None
         return {
             "template": "job.html",
             "title": f"{status.job.spider}: job {status.job.id}",
-            "refresh": None if status.outcome else path,
-            "path": path,
+            "refreshes": status.outcome is None and not is_asked,
+            "is_asked": is_asked,
             "status": status,
             "log": log,
             "no_log": why,
@@ -96,90 +102,40 @@ class Crawls(Page):
                 for start in status.history
                 if start.node != self.node.name and url_of_node(start.node, nodes)
             },
-            "run": self._run_of(status.job, request.attempt(self.sources.frontier)),
+            "run": runs.find(self.sources.run_of(status.job)) if runs else None,
+            "account_bar": account_bar,
         }
 
-    def _run_of(self, job: Job, frontier: FrontierReport | None) -> RunReport | None:
-        """Return the run that a job works on, if there is one."""
-        name = name_of_run(job, self.sources.settings)
-        runs = [] if frontier is None else frontier.runs
-        return next((run for run in runs if (run.site, run.run) == name), None)
-
-    def do_schedule(self, request: PageRequest) -> tuple[str, str]:
-        """Queue the job of a form."""
-        project, _, spider = request.value("spider").partition("/")
-        try:
-            priority = float(request.value("priority") or 0)
-        except ValueError:
-            raise RefusedError(
-                f"the priority is {request.value('priority')[:40]!r}; give a number"
-            ) from None
-        job = Job(
-            project=project,
-            spider=spider,
-            id=uuid4().hex,
-            settings=_pairs("setting", request.value("settings")),
-            arguments=_pairs("argument", request.value("arguments")),
-            priority=priority,
-        )
-        self.node.schedule(job)
-        return _path_of(job), "scheduled"
-
     def do_cancel(self, request: PageRequest) -> tuple[str, str]:
-        project = request.value("project")
-        job_id = request.value("job")
+        project, job_id = request.path
         former = self.node.state.cancel(project, job_id) or ""
-        return "/crawls", {"pending": "cancelled", "running": "cancelling"}.get(former, "no-job")
+        notice = {"pending": "cancelled", "running": "cancelling"}.get(former, "no-job")
+        return "/crawls", notice
 
 
-def _path_of(job: Job) -> str:
-    return f"/crawls/{quote(job.project)}/{quote(job.id)}"
+def _results_of(status: JobStatus) -> Sequence[str]:
+    """Return the words by which a job is filtered."""
+    outcome = status.outcome
+    if outcome is None:
+        return [status.state]
+    problems = ["problems"] if is_failure(outcome) else []
+    return ["finished", outcome.result, *problems]
 
 
-def _form(again: JobStatus | None) -> dict[str, str]:
-    """Return the values of the schedule form: those of a job that is to run again, if any."""
-    job = again.job if again else Job(project="", spider="", id="")
-    lines = [
-        "\n".join(f"{name}={value}" for name, value in sorted(values.items()))
-        for values in (job.arguments, job.settings)
-    ]
-    return {
-        "spider": f"{job.project}/{job.spider}",
-        "arguments": lines[0],
-        "settings": lines[1],
-        "priority": f"{job.priority:g}",
-    }
-
-
-def _spiders(jobs: Snapshot) -> list[tuple[str, str]]:
-    latest = [find_egg(jobs.eggs, project) for project in jobs.projects]
-    return [(egg.project, spider) for egg in latest for spider in sorted(egg.spiders)]
-
-
-def _pairs(what: str, text: str) -> dict[str, str]:
-    """Return the values of lines NAME=VALUE by name. Raises RefusedError."""
-    found = {}
-    for line in text.splitlines():
-        name, equals, value = line.partition("=")
-        if line.strip() and not equals:
-            raise RefusedError(f"a line of the {what}s is {line[:80]!r}; write NAME=VALUE")
-        if equals:
-            found[name.strip()] = value.strip()
-    return found
-
-
-def name_of_run(job: Job, settings: BaseSettings) -> RunName | None:
-    """Return the name of a job's run, as its spider makes it; None when it has none."""
-    site = next((site for site in SITES if site == job.spider), None)
-    if site is None:
-        return None
-    if given := job.settings.get("FRONTIER_RUN"):
-        return RunName(site, given)
-    try:
-        described = describe_crawl(site, settings, job.arguments)
-    except ConfigurationError:  # such as of an id that is none: the spider ends at once
-        return None
-    return run_name(site, settings, described)
+def _fits(status: JobStatus, request: PageRequest) -> bool:
+    """Return whether a job is one of those that the filters leave."""
+    job = status.job
+    result = request.value("result")
+    spider = request.value("spider")
+    words = request.value("q").casefold().split()
+    reason = status.outcome.reason if status.outcome else ""
+    given = [text for pair in (*job.arguments.items(), *job.settings.items()) for text in pair]
+    text = " ".join([job.id, job.spider, status.node, reason, *given]).casefold()
+    return (
+        (not result or result in _results_of(status))
+        and (not spider or spider == job.spider)
+        and all(word in text for word in words)
+    )
 
 
 def _log_tail(node: Node, status: JobStatus) -> tuple[str, str]:
@@ -190,11 +146,10 @@ def _log_tail(node: Node, status: JobStatus) -> tuple[str, str]:
         return read_end(Path(path), _TAIL_BYTES), ""
     except OSError:
         pass
-    if not status.node:
+    if not status.node and not status.history:
         return "", "It has no log, as it was never started."
+    ran_on = status.node or status.history[-1].node
     return (
         "",
-        f"Its log is on {status.node}."
-        if status.node != node.name
-        else "Its log is not here any more.",
+        f"Its log is on {ran_on}." if ran_on != node.name else "Its log is not here any more.",
     )

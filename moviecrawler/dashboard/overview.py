@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moviecrawler.dashboard.charts import spark
+from moviecrawler.dashboard.charts import hour_bars
 from moviecrawler.dashboard.pages import Page, PageRequest
-from moviecrawler.dashboard.rendering import counted, is_failure, when
+from moviecrawler.dashboard.rendering import (
+    State,
+    counted,
+    is_failure,
+    job_path,
+    run_path,
+    site_name,
+    when,
+)
+from moviecrawler.frontier.contract import RunName
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from moviecrawler.catalogue.figures import SiteFigures
-    from moviecrawler.cluster.state import JobStatus, NodeInfo, Snapshot
-    from moviecrawler.dashboard.sources import Counts
-    from moviecrawler.frontier.contract import FrontierReport, RunReport, SiteState
-    from moviecrawler.sites import Site
+    from moviecrawler.cluster.state import JobStatus, NodeInfo
+    from moviecrawler.dashboard.sources import Counts, PageReads, Runs
+    from moviecrawler.frontier.contract import SiteState
 
 _LATE_SHARE = 0.5
 """Share of a node's lease after which its heartbeat is late; one is sent in each third."""
 _RECENTLY_SECONDS = 86_400
 """Time for which a job that failed needs attention."""
+_MOST_FAILED = 3
+"""Failed jobs that are named; others are counted."""
 
 
 class Overview(Page):
@@ -32,34 +42,54 @@ class Overview(Page):
     template = "overview.html"
     title = "Overview"
 
-    def show(self, request: PageRequest) -> dict[str, Any]:
-        counts = request.attempt(self.sources.counts)
-        frontier = request.attempt(self.sources.frontier)
-        jobs = request.attempt(self.node.state.snapshot)
-        # What did not answer is not asked again.
-        nodes = None if jobs is None else request.attempt(self.node.state.nodes)
-        cards = [card_of(site, counts, frontier) for site in SITES]
-        found = concerns(cards, troubles=request.troubles, jobs=jobs, nodes=nodes, now=time.time())
-        late = _LATE_SHARE * self.node.options.lease_seconds
+    def show(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+        state = self.node.state
+        ask_jobs = reads.start("Redis", state.snapshot)
+        ask_nodes = reads.start("Redis", state.nodes)
+        ask_lost = reads.start("Redis", state.lost_nodes)
+        ask_runs = reads.start(self.sources.queue, self.sources.runs)
+        ask_counts = None
+        if self.sources.has_database:
+            ask_counts = reads.start("The database", self.sources.counts)
+        jobs = ask_jobs()
+        nodes = ask_nodes()
+        lost = ask_lost()
+        runs = ask_runs()
+        counts = ask_counts and ask_counts()
+        late_seconds = _LATE_SHARE * self.node.options.lease_seconds
+        coming = set()
+        if jobs is not None:
+            coming = {self.sources.run_of(one.job) for one in (*jobs.pending, *jobs.running)}
+        cards = cards_of(counts, runs, nodes)
+        found = [
+            *concerns_of_sites(cards),
+            *concerns_of_nodes(nodes, lost),
+            *(concerns_of_jobs(jobs.finished, time.time()) if jobs else ()),
+            *(concerns_of_runs(runs, coming) if runs and jobs else ()),
+        ]
         return {
-            "refresh": self.here,
-            "concerns": list(found),
+            "refreshes": True,
+            "concerns": sorted(found, key=lambda concern: concern.level != "bad"),
             "cards": cards,
             "counts": counts,
             "jobs": jobs,
-            "nodes": nodes,
-            "spark": spark,
-            "state_of": lambda node: state_of(node, late),
+            "is_new": jobs is not None and not (jobs.eggs and jobs.jobs),
+            "nodes": None
+            if nodes is None
+            else [(one, state_of(one, late_seconds)) for one in nodes],
+            "lost": lost or {},
         }
 
 
-def state_of(node: NodeInfo, late_seconds: float) -> Literal["draining", "unfit", "late", "up"]:
+def state_of(node: NodeInfo, late_seconds: float) -> State:
     """Return a node's state; it is late when its last heartbeat is older than `late_seconds`."""
     if node.draining:
-        return "draining"
+        return State("calm", "draining")
     if node.unfit:
-        return "unfit"
-    return "late" if node.heard_seconds_ago > late_seconds else "up"
+        return State("bad", "unfit", "; ".join(node.unfit.values()))
+    if node.heard_seconds_ago > late_seconds:
+        return State("warn", "late")
+    return State("good", "up")
 
 
 # --- A site's figures -----------------------------------------------------------------------------
@@ -69,27 +99,57 @@ def state_of(node: NodeInfo, late_seconds: float) -> Literal["draining", "unfit"
 class Card:
     """A site's figures. None is unknown."""
 
-    site: Site
+    site: str
+    gate: State | None = None
+    unreachable: Mapping[str, str] = field(default_factory=dict)
+    """Why it can't be reached, by the node."""
     counts: SiteFigures | None = None
-    hours: list[int] | None = None
+    bars: Sequence[Any] = ()
+    hours: Sequence[int] = ()
     """Titles read in each of the last hours."""
     state: SiteState | None = None
-    runs: list[RunReport] = field(default_factory=list)
-    is_probing: bool = False
-    """Whether the pause of a refusal is over: the next request is its probe."""
+    open_runs: int | None = None
+    to_go: int = 0
 
 
-def card_of(site: Site, counts: Counts | None, frontier: FrontierReport | None) -> Card:
-    """Return a site's figures."""
-    card = Card(site=site)
-    if counts is not None:
-        card.counts = counts.sites.get(site)
-        card.hours = counts.hours.get(site)
-    if frontier is not None:
-        card.state = frontier.sites[site]
-        card.runs = [run for run in frontier.runs if run.site == site]
-        card.is_probing = (card.state.stopped_until or 0) <= frontier.now
-    return card
+def cards_of(
+    counts: Counts | None, runs: Runs | None, nodes: Sequence[NodeInfo] | None
+) -> list[Card]:
+    """Return the figures of each site: also of one that only the database knows."""
+    cards = []
+    for site in dict.fromkeys([*SITES, *(counts.sites if counts else ())]):
+        card = Card(site=site)
+        if counts is not None:
+            card.counts = counts.sites.get(site)
+            card.hours = counts.hours.get(site, ())
+            card.bars = hour_bars(card.hours)
+        for node in nodes or ():
+            if site in node.unreachable:
+                card.unreachable = {**card.unreachable, node.name: node.unreachable[site]}
+        if runs is not None:
+            card.state = runs.report.sites.get(site)
+            own = [run for run in runs.report.runs if run.site == site and run.account.open]
+            card.open_runs = len(own)
+            card.to_go = sum(run.account.open for run in own)
+        if card.state is not None:
+            now = runs.report.now if runs else 0.0
+            card.gate = gate_of(card.state, card.unreachable, now)
+        cards.append(card)
+    return cards
+
+
+def gate_of(site: SiteState, unreachable: Collection[str], now: float) -> State:
+    """Return whether a site may be asked now."""
+    if site.refusal is not None and (site.stopped_until or 0) > now:
+        return State("bad", f"paused until {when(site.stopped_until)}", site.refusal)
+    if site.refusal is not None:
+        return State("warn", "probing", f"one request finds out whether it answers: {site.refusal}")
+    if unreachable:
+        return State("warn", f"unreachable from {', '.join(sorted(unreachable))}")
+    per_day = site.budget.per_day
+    if per_day is not None and site.used_today >= per_day:
+        return State("calm", "waiting until 00:00 UTC", "the daily budget is exhausted")
+    return State("good", "open")
 
 
 # --- What needs attention -------------------------------------------------------------------------
@@ -98,15 +158,49 @@ def card_of(site: Site, counts: Counts | None, frontier: FrontierReport | None) 
 class Concern(NamedTuple):
     """Something that needs attention."""
 
+    level: str
+    """`bad`, or `warn` where nothing fails yet."""
     what: str
-    todo: str
-    link: str = "/crawls"
-    """The page with more about it, or a part of that."""
+    why: str = ""
+    """A sentence without a full stop."""
+    since: float | None = None
+    remedy: str = ""
+    """The text of a button; empty when there is nothing to press."""
+    path: str = ""
+
+
+def concerns_of_nodes(
+    nodes: Sequence[NodeInfo] | None, lost: Mapping[str, float] | None
+) -> Iterator[Concern]:
+    """Yield what is wrong with nodes."""
+    if nodes is not None and not any(node.takes_jobs for node in nodes):
+        yield Concern("bad", "No node takes jobs", "Start a node, or see the log of one")
+    for name, at in (lost or {}).items():
+        why = "Its heartbeats stopped, and its jobs run elsewhere. Start it again, or see its log"
+        yield Concern("bad", f"Node {name} is lost", why, at)
+    for node in nodes or ():
+        if node.unfit:
+            why = f"{'; '.join(node.unfit.values())}. It takes jobs again as soon as that is mended"
+            yield Concern("bad", f"{node.name} takes no jobs", why, node.unfit_since)
+
+
+def concerns_of_sites(cards: Sequence[Card]) -> Iterator[Concern]:
+    """Yield which sites can't be crawled."""
+    for card in cards:
+        name = site_name(card.site)
+        if card.gate is not None and card.gate.kind == "bad" and card.state is not None:
+            why = f"{card.gate.more}. No action needed: crawling resumes automatically"
+            what = f"{name} is blocking us; {card.gate.word}"
+            yield Concern("bad", what, why, card.state.refused_at)
+        if card.unreachable:
+            nodes = ", ".join(card.unreachable)
+            why = "; ".join(dict.fromkeys(card.unreachable.values()))
+            yield Concern("bad", f"{name} can't be reached from {nodes}", why)
 
 
 def failed_jobs(finished: Sequence[JobStatus], now: float) -> list[JobStatus]:
     """Return the jobs of the last day that failed, unless the same job has succeeded since."""
-    latest: dict[tuple[str, str, str], JobStatus] = {}
+    latest: dict[tuple[str, ...], JobStatus] = {}
     for status in finished:
         job = status.job
         given = f"{sorted(job.arguments.items())} {sorted(job.settings.items())}"
@@ -120,60 +214,37 @@ def failed_jobs(finished: Sequence[JobStatus], now: float) -> list[JobStatus]:
     ]
 
 
-def concerns(
-    cards: Sequence[Card],
-    *,
-    troubles: Sequence[str],
-    jobs: Snapshot | None,
-    nodes: Sequence[NodeInfo] | None,
-    now: float,
-) -> Iterator[Concern]:
-    """Yield the concerns.
-
-    `troubles` are sentences on stores that can't be reached. None is unknown.
-    """
-    for trouble in troubles:
-        yield Concern(trouble, "See that it runs, and that every node can reach it.", "/#nodes")
-    if nodes is not None and not any(node.takes_jobs for node in nodes):
-        yield Concern("No node is up and takes jobs.", "Start a node, or see its log.", "/#nodes")
-    for node in nodes or ():
-        for fault in node.unfit.values():
-            what = f"{node.name} takes no jobs: {fault}."
-            yield Concern(what, "It takes jobs again as soon as that is mended.", "/#nodes")
-    for card in cards:
-        site = SITES[card.site].name
-        state = card.state
-        if state is not None and state.refusal is not None and not card.is_probing:
-            yield Concern(
-                f"{site} has refused us, and is not asked until {when(state.stopped_until)}: "
-                f"{state.refusal}",
-                "Leave it alone until then; it is tried again by itself. "
-                "If it happens daily, lower the site's budget.",
-            )
-        if dead := sum(run.dead_letters for run in card.runs):
-            what = (
-                f"{counted(dead, 'request')} to {site} became "
-                f"{'a dead letter' if dead == 1 else 'dead letters'}."
-            )
-            yield Concern(
-                what, "See why with scrapy deadletters, and queue or drop them.", "/crawls#runs"
-            )
-        idle = sum(run.account.open for run in card.runs if run.state == "no worker")
-        if idle and jobs is not None and not _is_coming(card.site, jobs):
-            what = f"{site} has {counted(idle, 'request')} to go, and no worker."
-            todo = (
-                "Schedule a job with the arguments of its run, or drop that: scrapy progress drop."
-            )
-            yield Concern(what, todo, "/crawls#runs")
-    if failed := failed_jobs(jobs.finished if jobs else (), now):
-        names = ", ".join(sorted({status.job.spider for status in failed}))
-        what = (
-            f"{counted(len(failed), 'job has', 'jobs have')} not done all that was asked for "
-            f"({names})."
+def concerns_of_jobs(finished: Sequence[JobStatus], now: float) -> Iterator[Concern]:
+    """Yield which jobs have failed."""
+    failed = failed_jobs(finished, now)
+    for status in failed[:_MOST_FAILED]:
+        outcome = status.outcome
+        assert outcome is not None  # noqa: S101 - it has failed
+        what = f"Job {status.job.id} of {status.job.spider} failed"
+        yield Concern(
+            "bad", what, outcome.reason, outcome.ended_at, "Log", f"{job_path(status.job)}#log"
         )
-        yield Concern(what, "See its result and its log, and run it again.", "/crawls#over")
+    more = len(failed) - _MOST_FAILED
+    if more > 0:
+        what = f"{counted(more, 'more job')} failed"
+        yield Concern("bad", what, "", None, "Show", "/crawls?result=problems")
 
 
-def _is_coming(site: Site, jobs: Snapshot) -> bool:
-    """Return whether a job may soon work on a site's runs: it waits, or is just starting."""
-    return bool(jobs.pending) or any(status.job.spider == site for status in jobs.running)
+def concerns_of_runs(runs: Runs, coming: Collection[RunName | None]) -> Iterator[Concern]:
+    """Yield which runs nobody works on, and which have dead letters.
+
+    `coming` are the runs of pending and running jobs.
+    """
+    for run in runs.report.runs:
+        name = RunName(run.site, run.run)
+        site = site_name(run.site)
+        if run.dead_letters:
+            letters = runs.letters.get(name, [])
+            what = f"{site}: {counted(run.dead_letters, 'dead letter')} of run {run.run}"
+            why = letters[0].reason if letters else ""
+            since = letters[-1].at if letters else None
+            yield Concern("bad", what, why, since, "Requeue or drop", f"{run_path(run)}#letters")
+        if run.account.open and run.state == "no worker" and name not in coming:
+            what = f"{site}: {counted(run.account.open, 'request')} to go, and no worker"
+            why = f"Nobody works on run {run.run}"
+            yield Concern("warn", what, why, run.started_at, "Resume or drop", run_path(run))

@@ -1,7 +1,7 @@
 """What all pages share.
 
-That is rendering in threads, security headers, forms, and sentences on stores that can't be
-reached.
+That is rendering in threads, security headers, links, forms, and what is said of stores that do not
+answer.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 import time
 import traceback
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from urllib.parse import quote, urlencode
 
 import redis
 from twisted.internet.threads import deferToThread
@@ -21,21 +21,20 @@ from twisted.web.pages import notFound
 from twisted.web.resource import Resource
 from twisted.web.static import File
 
-from moviecrawler.basics.errors import AwayError, ConfigurationError, MovieCrawlerError
+from moviecrawler.basics.errors import AwayError, MovieCrawlerError
 from moviecrawler.cluster.website import answer_later
 from moviecrawler.dashboard.rendering import render
+from moviecrawler.dashboard.sources import PageReads
 from moviecrawler.frontier.redis_client import state_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from twisted.web.server import Request
 
     from moviecrawler.dashboard.sources import Sources
 
 journal = Logger()
-T = TypeVar("T")
-U = TypeVar("U")
 
 SECURITY = {
     "Content-Security-Policy": (
@@ -46,21 +45,31 @@ SECURITY = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+ROWS = 50
+"""Rows of a page of a list."""
+_REFRESH_SECONDS = 10
+"""Seconds after which a browser asks again for a page that refreshes. It is told so by a header; a
+link on the page pauses that, as WCAG 2.2.1 has it."""
 MOST_PAGES = 20
 """Pages of a list; a search or the API finds the rest."""
 _PREFIX = re.compile(r"(/[\w.~-]+)*", re.ASCII)
-_MAX_VALUE_LENGTH = 16 * 1024
-"""Characters of a field of a form."""
 NOTICES = {
     "scheduled": "The job is queued.",
-    "cancelled": "The job was still waiting, and is taken out of the queue.",
+    "cancelled": "The pending job was removed from the queue.",
     "cancelling": "The job's node ends it.",
-    "no-job": "There is no such job any more, or it is over.",
+    "no-job": "There is no such job, or it has already finished.",
+    "run-dropped": "The run is dropped, with all that it had queued.",
+    "no-run": "There is no such run.",
+    "requeued": "The dead letters are queued again. If nobody works on the run, resume it.",
+    "letters-dropped": "The dead letters are dropped.",
+    "no-letters": "No dead letter was selected, or it is gone.",
     "boosted": "Boosted: it is fetched before all others, on every site, at most once a week.",
     "no-title": "The catalogue has no such title.",
 }
 """Sentences that a page shows after an action, by name: links give the name, so that no link can
 put its own text into a page."""
+_PASSING = {"notice", "action"}
+"""Parameters that no link of a page repeats."""
 
 
 class Answer(NamedTuple):
@@ -79,6 +88,14 @@ class RefusedError(MovieCrawlerError):
         self.code = code
 
 
+class FormError(MovieCrawlerError):
+    """A form is wrong: its page shows it again, with a sentence beside each wrong field."""
+
+    def __init__(self, errors: Mapping[str, str]) -> None:
+        super().__init__("; ".join(errors.values()))
+        self.errors = errors
+
+
 @dataclass(slots=True, kw_only=True)
 class PageRequest:
     """A request as a thread reads it."""
@@ -90,8 +107,8 @@ class PageRequest:
     """The prefix of a reverse proxy."""
     values: Mapping[str, str] = field(default_factory=dict)
     """The first value of each parameter."""
-    troubles: list[str] = field(default_factory=list)
-    """Sentences on stores that could not be reached."""
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """What is wrong in a form, by field."""
 
     def value(self, name: str) -> str:
         """Return a parameter, stripped; empty when it is missing.
@@ -110,28 +127,6 @@ class PageRequest:
             return min(max(int(self.value("page")), 1), MOST_PAGES)
         except ValueError:
             return 1
-
-    # mypy knows no type of a default
-    def attempt(
-        self,
-        function: Callable[..., T],
-        *arguments: Any,
-        otherwise: U = None,  # type: ignore[assignment]
-    ) -> T | U:
-        """Return a function's result, or `otherwise` if its store can't be reached.
-
-        In that case, note a sentence for the page.
-        """
-        try:
-            return function(*arguments)
-        except redis.exceptions.RedisError as error:
-            trouble = state_error(error)
-        except (AwayError, ConfigurationError) as error:
-            trouble = str(error)
-        trouble = trouble[:1].upper() + trouble[1:]
-        if trouble not in self.troubles:
-            self.troubles.append(trouble)
-        return otherwise
 
 
 class Page(Resource):
@@ -153,11 +148,11 @@ class Page(Resource):
         self.here = here
         self.menu = menu
 
-    def show(self, request: PageRequest) -> dict[str, Any]:
-        """Return the template's variables. Raises RefusedError.
+    def show(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+        """Return the template's variables. Raises RefusedError, and AwayError when all is unknown.
 
-        They may replace the page's `template` and `title`, and name a path as `refresh`, which the
-        browser then asks for every 10 s.
+        They may replace the page's `template` and `title`, and set `refreshes`: the browser asks
+        for the page every 10 s. One with a form never does, as what is typed would be lost.
         """
         raise NotImplementedError
 
@@ -173,13 +168,12 @@ class Page(Resource):
 
     def answer(self, request: PageRequest) -> Answer:
         """Return the answer to a request; every error becomes a page. Call it in a thread."""
+        reads = PageReads(self.sources)
         try:
             if request.method == "POST":
-                return self._act(request)
+                return self._act(request, reads)
             if request.method in {"GET", "HEAD"}:
-                return self._page(
-                    request, **self.show(request), notice=NOTICES.get(request.value("notice"), "")
-                )
+                return self._page(request, reads, **self.show(request, reads))
             code = http.NOT_ALLOWED
             sentence = "this takes GET, HEAD and POST"
         except redis.exceptions.RedisError as error:
@@ -187,7 +181,7 @@ class Page(Resource):
             sentence = state_error(error)
         except AwayError as error:
             code = http.SERVICE_UNAVAILABLE
-            sentence = f"a store can't be asked now: {error}"
+            sentence = str(error)
         except MovieCrawlerError as error:
             code = error.code if isinstance(error, RefusedError) else http.BAD_REQUEST
             sentence = str(error)
@@ -197,10 +191,10 @@ class Page(Resource):
             sentence = f"this page has a fault ({type(error).__name__}); the node's log has more"
             code = http.INTERNAL_SERVER_ERROR
         sentence = sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith(".") else ".")
-        return self._page(request, code, template="refused.html", problem=sentence)
+        return self._page(request, reads, code, template="refused.html", problem=sentence)
 
-    def _act(self, request: PageRequest) -> Answer:
-        """Carry out a form and redirect.
+    def _act(self, request: PageRequest, reads: PageReads) -> Answer:
+        """Carry out a form and redirect, or show it again with what is wrong in it.
 
         The form's method returns the path, and the name of a sentence of `NOTICES`.
         """
@@ -210,20 +204,42 @@ class Page(Resource):
             raise RefusedError(
                 f"action is {action[:40]!r}; {self.here} knows {' and '.join(known) or 'none'}"
             )
-        path, notice = getattr(self, f"do_{action}")(request)
+        try:
+            path, notice = getattr(self, f"do_{action}")(request)
+        except FormError as error:
+            request.errors = error.errors
+            return self._page(request, reads, http.BAD_REQUEST, **self.show(request, reads))
         target = f"{request.base}{path}?{urlencode({'notice': notice})}"
         return Answer(http.SEE_OTHER, b"", {"Location": target})
 
-    def _page(self, request: PageRequest, code: int = http.OK, **variables: Any) -> Answer:
-        defaults = {"template": self.template, "title": self.title, "refresh": None, "notice": ""}
+    def _page(
+        self, request: PageRequest, reads: PageReads, code: int = http.OK, **variables: Any
+    ) -> Answer:
+        path = "/".join([self.here, *(quote(part, safe="") for part in request.path)])
+        given = {} if request.method == "POST" else request.values
+        kept = {name: text for name, text in given.items() if name not in _PASSING}
+
+        def link(**changed: Any) -> str:
+            """Return the address of this page with other parameters; None removes one."""
+            values = {name: value for name, value in (kept | changed).items() if value}
+            return f"{request.base}{path}" + (f"?{urlencode(values)}" if values else "")
+
+        is_paused = "paused" in request.values
         common = {
+            "template": self.template,
+            "title": self.title,
+            "refreshes": False,
+            "is_paused": is_paused,
+            "notice": NOTICES.get(request.values.get("notice", ""), ""),
             "base": request.base,
             "here": self.here,
+            "link": link,
             "menu": self.menu,
-            "troubles": request.troubles,
+            "causes": reads.causes,
+            "errors": request.errors,
             "node": self.node.name,
             "has_database": self.sources.has_database,
-            "has_redis": self.sources.has_redis,
+            "has_redis": self.sources.queue == "Redis",
             "now": time.time(),
         }
         headers = {
@@ -231,7 +247,9 @@ class Page(Resource):
             "Cache-Control": "no-store",
             **SECURITY,
         }
-        return Answer(code, render(**{**defaults, **common, **variables}).encode(), headers)
+        if variables.get("refreshes") and not is_paused:
+            headers["Refresh"] = f"{_REFRESH_SECONDS}; url={link()}"
+        return Answer(code, render(**{**common, **variables}).encode(), headers)
 
 
 class Static(File):
@@ -246,10 +264,17 @@ class Static(File):
         return notFound()
 
 
+def known(value: Any, reads: PageReads) -> Any:
+    """Return a value without which there is no page. Raises AwayError when it is unknown."""
+    if value is None:
+        raise AwayError(next(iter(reads.causes.values())).sentence)
+    return value
+
+
 def _read_request(request: Request) -> PageRequest:
     base = (request.getHeader("x-forwarded-prefix") or "").rstrip("/")
     values = {
-        name.decode(errors="replace"): given[0].decode(errors="replace")[:_MAX_VALUE_LENGTH]
+        name.decode(errors="replace"): given[0].decode(errors="replace")
         for name, given in (request.args or {}).items()
     }
     method: bytes = request.method

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from urllib.parse import quote, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.filters import do_filesizeformat
@@ -19,8 +19,9 @@ from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from moviecrawler.cluster.jobs import Outcome
-    from moviecrawler.sites import ScoreKind
+    from moviecrawler.cluster.jobs import Job, Outcome
+    from moviecrawler.cluster.state import JobStatus
+    from moviecrawler.frontier.contract import RunReport
 
 STATIC = files(__package__).joinpath("static")
 NONE = "\N{EN DASH}"
@@ -45,19 +46,29 @@ def plain(value: float | None) -> str:
     return NONE if value is None else f"{float(value):.2f}".rstrip("0").rstrip(".")
 
 
-def score(value: float | None, kind: ScoreKind) -> str:
+def score(value: float | None, kind: str) -> str:
     """Return a score of a kind: with one decimal where its scale is 10.
 
-    >>> score(9.0, "imdb"), score(70.0, "metascore")
-    ('9.0', '70')
+    >>> score(9.0, "imdb"), score(70.0, "metascore"), score(70.0, "of another project")
+    ('9.0', '70', '70')
     """
-    return (
-        plain(value)
-        if value is None
-        or kind not in SCORES  # only other workers know it
-        or SCORES[kind].scale > 10  # noqa: PLR2004 - the scale of ratings
-        else f"{value:.1f}"
-    )
+    known = SCORES.get(kind)
+    has_decimal = known is not None and known.scale <= 10  # noqa: PLR2004 - the scale of ratings
+    return f"{value:.1f}" if has_decimal and value is not None else plain(value)
+
+
+def site_name(site: str) -> str:
+    """Return a site's name; the rows of one that is not installed here have its id.
+
+    >>> site_name("imdb"), site_name("filmograph")
+    ('IMDb', 'filmograph')
+    """
+    return SITES[site].name if site in SITES else site
+
+
+def score_name(kind: str) -> str:
+    """Return the name of a kind of score, also of one that is not known here."""
+    return SCORES[kind].name if kind in SCORES else kind
 
 
 def share(value: float | None) -> str:
@@ -70,17 +81,23 @@ def share(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time in its two largest units.
+    """Return a time in its largest unit and the next one.
 
-    >>> duration(-1), duration(0.25), duration(59), duration(3600), duration(93784)
-    ('0 s', '0 s', '59 s', '1 h', '1 d 2 h')
+    >>> duration(-1), duration(59), duration(3601), duration(93784)
+    ('0 s', '59 s', '1 h', '1 d 2 h')
     """
     if seconds is None or math.isinf(seconds):
         return NONE
-    minutes, left = divmod(max(0, round(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = zip((*divmod(hours, 24), minutes, left), ("d", "h", "min", "s"), strict=True)
-    return " ".join([f"{count} {unit}" for count, unit in parts if count][:2]) or "0 s"
+    left = max(0, round(seconds))
+    units = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
+    names = list(units)
+    largest = next((name for name in names if left >= units[name]), "s")
+    shown: list[str] = []
+    for name in names[names.index(largest) :][:2]:
+        count, left = divmod(left, units[name])
+        if count or not shown:
+            shown.append(f"{count} {name}")
+    return " ".join(shown)
 
 
 def size(count: float | None) -> str:
@@ -93,18 +110,67 @@ def when(at: float | datetime | None) -> str:
     return NONE if at is None else utc_text(at)
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
+def counted(count: int | None, one: str, many: str | None = None) -> str:
     """Return a number of things.
 
     >>> counted(1, "job"), counted(2, "job"), counted(0, "match", "matches")
     ('1 job', '2 jobs', '0 matches')
     """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{number(count)} {one if count == 1 else many or one + 's'}"
+
+
+class State(NamedTuple):
+    """A state: a word, with a sign and a colour that only repeat it."""
+
+    kind: Literal["good", "warn", "bad", "calm"]
+    word: str
+    more: str = ""
+
+
+_RUN_STATES = {
+    "running": State("good", "running"),
+    "finished": State("calm", "finished"),
+    "no worker": State("warn", "no worker"),
+    "stopped": State("bad", "paused"),
+    "probing": State("warn", "probing"),
+    "budget spent": State("calm", "budget exhausted"),
+}
 
 
 def is_failure(outcome: Outcome) -> bool:
     """Return whether a job failed; one that was cancelled, or is unfinished in order, did not."""
     return outcome.result in {"failed", "usage", "gave_up"}
+
+
+def job_state(status: JobStatus) -> State:
+    """Return whether a job is pending or running, or its result."""
+    outcome = status.outcome
+    if outcome is None:
+        return State("good" if status.state == "running" else "calm", status.state)
+    word = "wrong usage" if outcome.result == "usage" else outcome.result.replace("_", " ")
+    more = outcome.reason if outcome.reason not in {outcome.result, "finished"} else ""
+    if is_failure(outcome):
+        return State("bad", word, more)
+    return State("good" if outcome.result == "ok" else "calm", word, more)
+
+
+def run_state(run: RunReport) -> State:
+    """Return whether a run goes on."""
+    state = _RUN_STATES[run.state]
+    if run.state != "stopped":
+        return state
+    site = run.site_state
+    return state._replace(more=f"until {when(site.stopped_until)}: {site.refusal}")
+
+
+def job_path(job: Job) -> str:
+    """Return the path of a job's page."""
+    return f"/crawls/{quote(job.project, safe='')}/{quote(job.id, safe='')}"
+
+
+def run_path(run: RunReport) -> str:
+    """Return the path of a run's page."""
+    return f"/runs/{run.site}/{quote(run.run, safe='')}"
 
 
 def safe_url(url: str) -> str | None:
@@ -119,27 +185,34 @@ def safe_url(url: str) -> str | None:
         return None
 
 
-class _Names(dict[str, str]):
-    """Names of sites or of scores; one that only other workers know is called by its id."""
-
-    def __missing__(self, key: str) -> str:
-        return key
-
-
 def _environment() -> Environment:
     made = Environment(
-        loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     made.filters |= {
-        write.__name__: write for write in (number, plain, score, share, duration, size, when)
+        "duration": duration,
+        "number": number,
+        "plain": plain,
+        "score": score,
+        "share": share,
+        "size": size,
+        "when": when,
     }
-    made.globals.update(
-        sites=_Names({site: profile.name for site, profile in SITES.items()}),
-        score_names={kind: SCORES[kind].name for kind in SCOREBOARD_KINDS},
-        score_columns={kind: SCORES[kind].columns for kind in SCOREBOARD_KINDS},
-        finer_names=_Names({kind: form.name for kind, form in SCORES.items()}),
-    )
-    made.globals.update(counted=counted, safe_url=safe_url, is_failure=is_failure)
+    made.globals |= {
+        "counted": counted,
+        "job_path": job_path,
+        "job_state": job_state,
+        "run_path": run_path,
+        "run_state": run_state,
+        "safe_url": safe_url,
+        "score_columns": {kind: SCORES[kind].columns for kind in SCOREBOARD_KINDS},
+        "score_name": score_name,
+        "site_name": site_name,
+    }
     return made
 
 

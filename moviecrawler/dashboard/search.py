@@ -21,13 +21,11 @@ if TYPE_CHECKING:
     from moviecrawler.database.short_transactions import ShortTransactions
 
 _SEARCH = read_sql("search.sql")
-_FOUND = "SELECT title_id, imdb_id, title, year, kind, popularity FROM titles"
-_BY_ID = f"{_FOUND} WHERE imdb_id = %(id)s"
-_POPULAR = f"{_FOUND} ORDER BY popularity DESC, title_id DESC OFFSET %(first)s LIMIT %(limit)s"
-_WITH_SCORES = (
-    "SELECT f.*, (SELECT jsonb_object_agg(s.kind, s.value) FROM title_scores s"
+_BY_ID = (
+    "SELECT f.title_id, f.imdb_id, f.title, f.year, f.kind, f.popularity, 1 AS matches,"
+    " (SELECT jsonb_object_agg(s.kind, s.value) FROM title_scores s"
     " WHERE s.title_id = f.title_id) AS scores"
-    " FROM ({}) f"
+    " FROM titles f WHERE f.imdb_id = %(id)s"
 )
 _SEASONS = (
     "SELECT * FROM season_scores WHERE series_title_id = %(id)s ORDER BY season LIMIT %(seasons)s"
@@ -38,10 +36,20 @@ _MAX_WORDS = 10
 _IMDB_ID = re.compile(r"tt[0-9]{7,}")
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]+")
 MAX_RANKED = 1000
-"""Most matches that are ranked."""
-_POPULAR_SEARCHED = 1000
-"""The most popular titles, which are searched separately: they are found however many titles
-match."""
+"""Most matches that are ranked. The most popular titles are searched separately: they are found
+however many titles match."""
+
+
+class Search(NamedTuple):
+    """What titles are searched for."""
+
+    text: str = ""
+    """Words, or an IMDb id; empty for the most popular titles."""
+    kind: str | None = None
+    site: str | None = None
+    """Only titles that have a record of this site."""
+    sort: str | None = None
+    """A kind of scores; None for exact titles first, then popular ones."""
 
 
 def tsquery(text: str) -> str | None:
@@ -63,22 +71,19 @@ def tsquery(text: str) -> str | None:
     return " & ".join(f"'{word}'" for word in words) + ":*" if words else None
 
 
-def search(database: ShortTransactions, text: str, first: int, limit: int) -> list[Any]:
-    """Return `limit` titles after the first `first`.
+def search(database: ShortTransactions, wanted: Search, first: int, limit: int) -> list[Any]:
+    """Return `limit` titles after the first `first`, as rows of `search.sql`.
 
-    Exact titles come before others with the words, popular ones before others. An IMDb id finds its
-    title; no text finds them all. A row has the scores by kind. Raises AwayError.
+    An IMDb id finds its title. Raises AwayError.
     """
-    if not text:
-        return _rows(database, _WITH_SCORES.format(_POPULAR), first=first, limit=limit)
-    if named := _IMDB_ID.search(text):
+    if named := _IMDB_ID.search(wanted.text):
         imdb_id = imdb_id_of(named[0]) or named[0]
-        return _rows(database, _WITH_SCORES.format(_BY_ID), id=imdb_id)
-    query = tsquery(text)
-    if query is None:
+        return _rows(database, _BY_ID, id=imdb_id)
+    query = tsquery(wanted.text)
+    if wanted.text and query is None:
         return []
-    limits = {"most": MAX_RANKED, "popular": _POPULAR_SEARCHED, "first": first, "limit": limit}
-    return _rows(database, _WITH_SCORES.format(_SEARCH), query=query, text=text, **limits)
+    given = {**wanted._asdict(), "text": wanted.text or None, "query": query}
+    return _rows(database, _SEARCH, **given, most=MAX_RANKED, first=first, limit=limit)
 
 
 def _rows(database: ShortTransactions, statement: str, /, **arguments: Any) -> list[Any]:
@@ -106,10 +111,10 @@ _HISTORY = 2000
 """Changes of a title's scores that are read, the latest ones."""
 
 
-def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any] | None:
+def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any]:
     """Return the row of a title as `title`, its `records`, and the rows of `_TITLE_QUERIES`.
 
-    Return None when there is no title of that id. Raises AwayError.
+    `title` is None when there is no title of that id. Raises AwayError.
     """
     arguments = {
         "id": title_id,
@@ -129,7 +134,7 @@ def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any] | N
     movies = [record.movie for record in stored]
     order = by_authority({movie.site for movie in movies})
     found["records"] = sorted(movies, key=lambda movie: order.index(movie.site))
-    return found if found["title"] is not None else None
+    return found
 
 
 def similar(database: ShortTransactions, title_id: int, most: int) -> list[Any]:

@@ -11,14 +11,27 @@ from moviecrawler.dashboard.crawls import Crawls
 from moviecrawler.dashboard.overview import Overview
 from moviecrawler.dashboard.pages import Page, Static
 from moviecrawler.dashboard.rendering import STATIC
+from moviecrawler.dashboard.runs import RunPage
+from moviecrawler.dashboard.schedule import Schedule
 from moviecrawler.dashboard.sources import Sources
 from moviecrawler.dashboard.titles import Titles
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
 
-PAGES: dict[str, type[Page]] = {"/": Overview, "/crawls": Crawls, "/titles": Titles}
-MENU = {path: page.title for path, page in PAGES.items()}
+PAGES: dict[str, type[Page]] = {
+    "/": Overview,
+    "/crawls": Crawls,
+    "/titles": Titles,
+    "/runs": RunPage,
+    "/schedule": Schedule,
+}
+MENU = {path: PAGES[path].title for path in ("/", "/crawls", "/titles")}
+
+
+def make_pages(sources: Sources) -> dict[str, Page]:
+    """Return the pages by their paths."""
+    return {path: page(sources, path, MENU) for path, page in PAGES.items()}
 
 
 class Root(ClusterRoot):
@@ -28,15 +41,15 @@ class Root(ClusterRoot):
         self.sources = Sources(config.node)
         super().__init__(config, app)
         PageService(self.sources).setServiceParent(app)
-        for path, page in PAGES.items():
-            self.putChild(path[1:].encode(), page(self.sources, path, MENU))
+        for path, page in make_pages(self.sources).items():
+            self.putChild(path[1:].encode(), page)
         self.putChild(b"static", Static(str(STATIC)))
         # Scrapyd's own pages name no icon, so that browsers look for this one.
         self.putChild(b"favicon.ico", Static(str(STATIC.joinpath("icon.svg"))))
 
 
 class PageService(Service):
-    """Interrupts the queries of the pages when the node stops."""
+    """Interrupts what the pages read when the node stops."""
 
     name = "dashboard"
 
@@ -45,5 +58,4 @@ class PageService(Service):
 
     def stopService(self) -> Any:
         super().stopService()
-        if self._sources.has_database:
-            self._sources.database.interrupt()
+        self._sources.close()

@@ -1,6 +1,6 @@
-"""Reads the figures of the pages from the frontier and Postgres.
+"""Asks the stores what the pages show: all questions of a page at once, with one deadline.
 
-Every call blocks, so call it in a thread.
+An answer is a value, or unknown with its cause.
 """
 
 from __future__ import annotations
@@ -9,9 +9,13 @@ import asyncio
 import os
 import threading
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
+import redis
 from scrapy.settings import Settings
 
 from moviecrawler.basics.clock import utc_now
@@ -19,13 +23,26 @@ from moviecrawler.basics.errors import AwayError, ConfigurationError, FrontierEr
 from moviecrawler.catalogue.figures import SiteFigures, figures
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.short_transactions import ShortTransactions
-from moviecrawler.frontier.runs import budgets_of, frontier
+from moviecrawler.frontier.contract import RunName
+from moviecrawler.frontier.redis_client import state_error
+from moviecrawler.frontier.runs import budgets_of, describe_crawl, frontier, run_name
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.node import Node
-    from moviecrawler.frontier.contract import FrontierReport
+    from moviecrawler.frontier.contract import Backend, DeadLetter, FrontierReport, RunReport
     from moviecrawler.sites import Site
 
+T = TypeVar("T")
+Store = Literal["Redis", "The queue", "The database"]
+"""What is asked. `The queue` is the file of the runs on this machine, without REDIS_URL."""
+_PAGE_SECONDS = 2.5
+"""Seconds after which what is not known is unknown."""
+_THREADS = 8
+"""Questions to a store that are asked at a time; others wait."""
 _TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
 """Seconds. They are short, so that a request is answered soon also when Redis can't be reached."""
 _MIN_PAUSE_SECONDS = 5.0
@@ -35,7 +52,18 @@ _PAUSE_FACTOR = 20
 _MAX_COUNT_SECONDS = 20.0
 HOURS = 24
 """Hours for which titles are counted."""
+_LETTERS_OF_RUN = 100
+_RUNS_WITH_LETTERS = 20
+"""Dead letters of a run, and runs of which some are read."""
 _READ_BY_HOUR = read_sql("read_by_hour.sql")
+
+
+class Cause(NamedTuple):
+    """Why a store does not answer."""
+
+    sentence: str
+    since: float
+    """Unix time at which a page first saw it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,13 +72,64 @@ class Counts:
 
     at: float
     """Seconds since 1970."""
+    titles: int
     sites: dict[Site, SiteFigures]
     hours: dict[Site, list[int]]
     """Titles read of each site in each of the last hours."""
 
 
+@dataclass(slots=True, kw_only=True)
+class Runs:
+    """The sites and runs at one moment."""
+
+    report: FrontierReport
+    """Its runs: first those with workers, then those with open requests, then the latest."""
+    letters: dict[RunName, list[DeadLetter]] = field(default_factory=dict)
+    """Dead letters, the latest first; not all of them."""
+
+    def find(self, name: RunName | None) -> RunReport | None:
+        """Return a run; None when there is none of that name."""
+        return next((run for run in self.report.runs if (run.site, run.run) == name), None)
+
+
+class PageReads:
+    """What one page asks."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._until = time.monotonic() + _PAGE_SECONDS
+        self.causes: dict[Store, Cause] = {}
+        """Why stores have not answered."""
+
+    def start(
+        self, store: Store, read: Callable[..., T], *arguments: Any
+    ) -> Callable[[], T | None]:
+        """Begin to ask in a thread.
+
+        Return what waits for the answer: None when there is none by the deadline.
+        """
+        return partial(self._wait, store, self._sources.submit(store, read, *arguments))
+
+    def _wait(self, store: Store, answer: Future[T]) -> T | None:
+        try:
+            value = answer.result(max(0.0, self._until - time.monotonic()))
+        except (TimeoutError, CancelledError):
+            answer.cancel()
+            sentence = f"{store} has not answered within {_PAGE_SECONDS:g} s"
+        except redis.exceptions.RedisError as error:
+            sentence = state_error(error)
+        except (AwayError, ConfigurationError) as error:
+            sentence = str(error)
+        else:
+            self._sources.away_since.pop(store, None)
+            return value
+        since = self._sources.away_since.setdefault(store, time.time())
+        self.causes.setdefault(store, Cause(sentence[:1].upper() + sentence[1:], since))
+        return None
+
+
 class Sources:
-    """What the pages of one node read."""
+    """What the pages of one node read. Its reads block."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -62,14 +141,31 @@ class Sources:
         self.settings.set("REDIS_URL", redis_url, "cmdline")
         given = self.settings.getdict("REDIS_PARAMS")
         self.settings.set("REDIS_PARAMS", {**given, **_TIMEOUTS}, "cmdline")
-        self.has_redis = bool(redis_url)
-        """Whether the runs are those of all machines, and not of this one alone."""
+        self.queue: Store = "Redis" if redis_url else "The queue"
+        """What keeps the runs."""
         self.has_database = bool(database_url)
+        self.away_since: dict[Store, float] = {}
+        self._pools: dict[Store, ThreadPoolExecutor] = {
+            store: ThreadPoolExecutor(_THREADS, "dashboard")
+            for store in ("Redis", "The queue", "The database")
+        }
         self._database = ShortTransactions(database_url) if database_url else None
         self._counting = threading.Lock()
         self._counts: Counts | AwayError | None = None
         """The last count, or why there is none."""
         self._count_again_at = 0.0
+        self.run_named = lru_cache(1024)(partial(_run_named, self.settings))
+
+    def submit(self, store: Store, read: Callable[..., T], *arguments: Any) -> Future[T]:
+        """Have something read in a thread."""
+        return self._pools[store].submit(read, *arguments)
+
+    def close(self) -> None:
+        """Interrupt what is being read, and begin nothing more."""
+        for pool in self._pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)
+        if self._database is not None:
+            self._database.interrupt()
 
     @property
     def database(self) -> ShortTransactions:
@@ -81,27 +177,35 @@ class Sources:
             )
         return self._database
 
-    def counts(self) -> Counts | None:
-        """Return the catalogue's figures of some seconds ago at most; None without a database.
+    # --- The catalogue ----------------------------------------------------------------------------
 
-        Raises AwayError.
+    def counts(self) -> Counts:
+        """Return the catalogue's figures, as they were counted last. Raises AwayError.
+
+        When these are old, others are counted for the next page.
         """
-        if not self.has_database:
-            return None
+        last = self._counts
+        if isinstance(last, Counts):
+            if time.monotonic() >= self._count_again_at:
+                self.submit("The database", self._count_again)
+            return last
+        self._count_again()
+        if isinstance(self._counts, Counts):
+            return self._counts
+        raise AwayError(str(self._counts))
+
+    def _count_again(self) -> None:
         with self._counting:
             began = time.monotonic()
-            if began >= self._count_again_at:
-                try:
-                    self._counts = self._count()
-                except AwayError as error:
-                    self._counts = error
-                took = time.monotonic() - began
-                self._count_again_at = time.monotonic() + max(
-                    _MIN_PAUSE_SECONDS, _PAUSE_FACTOR * took
-                )
-            if isinstance(self._counts, AwayError):
-                raise AwayError(str(self._counts))
-            return self._counts
+            if began < self._count_again_at:
+                return
+            try:
+                self._counts = self._count()
+            except AwayError as error:
+                self._counts = error
+            took = time.monotonic() - began
+            pause = max(_MIN_PAUSE_SECONDS, _PAUSE_FACTOR * took)
+            self._count_again_at = time.monotonic() + pause
 
     def _count(self) -> Counts:
         now = utc_now()
@@ -110,18 +214,40 @@ class Sources:
         with self.database.transaction() as cursor:
             cursor.execute(_READ_BY_HOUR, {"now": now, "hours": HOURS})
             for site, ago, count in cursor.fetchall():
-                hours[site][HOURS - 1 - ago] = count
-        return Counts(at=now.timestamp(), sites=sites, hours=hours)
+                hours.setdefault(site, [0] * HOURS)[HOURS - 1 - ago] = count
+            cursor.execute("SELECT count(*) FROM titles")
+            [[titles]] = cursor.fetchall()
+        return Counts(at=now.timestamp(), titles=titles, sites=sites, hours=hours)
+
+    # --- The runs ---------------------------------------------------------------------------------
 
     def frontier(self) -> FrontierReport:
-        """Return the state of the sites and the runs: first those with workers, then the latest.
+        """Return the state of the sites and the runs. Raises AwayError and ConfigurationError."""
+        report: FrontierReport = self.with_queue(self._read_report)
+        return report
+
+    def runs(self) -> Runs:
+        """Return the sites, the runs and their dead letters.
 
         Raises AwayError and ConfigurationError.
         """
+        runs: Runs = self.with_queue(self._read_runs)
+        return runs
+
+    def with_queue(self, use: Callable[[Backend], Any]) -> Any:
+        """Return what a coroutine of the queue returns. Raises AwayError and ConfigurationError."""
+
+        async def run() -> Any:
+            async with frontier(self.settings) as backend:
+                return await use(backend)
+
         try:
-            report = asyncio.run(self._read_frontier())
+            return asyncio.run(run())
         except FrontierError as error:
             raise AwayError(str(error)) from error
+
+    async def _read_report(self, backend: Backend) -> FrontierReport:
+        report = await backend.read(budgets_of(self.settings))
         report.runs.sort(
             key=lambda run: (
                 not run.workers,
@@ -131,6 +257,36 @@ class Sources:
         )
         return report
 
-    async def _read_frontier(self) -> FrontierReport:
-        async with frontier(self.settings) as backend:
-            return await backend.read(budgets_of(self.settings))
+    async def _read_runs(self, backend: Backend) -> Runs:
+        report = await self._read_report(backend)
+        runs = Runs(report=report)
+        for run in [run for run in report.runs if run.dead_letters][:_RUNS_WITH_LETTERS]:
+            letters = runs.letters[RunName(run.site, run.run)] = []
+            reading: Any = backend.dead_letters(run.site, run.run)
+            async with aclosing(reading) as found:
+                async for letter in found:
+                    letters.append(letter)
+                    if len(letters) == _LETTERS_OF_RUN:
+                        break
+            letters.sort(key=lambda letter: -letter.at)
+        return runs
+
+    def run_of(self, job: Job) -> RunName | None:
+        """Return the name of a job's run, as its spider makes it; None when it has none."""
+        given = tuple(sorted(job.arguments.items()))
+        return self.run_named(job.spider, given, job.settings.get("FRONTIER_RUN"))
+
+
+def _run_named(
+    settings: Settings, spider: str, arguments: Sequence[tuple[str, str]], given: str | None
+) -> RunName | None:
+    site = next((site for site in SITES if site == spider), None)
+    if site is None:
+        return None
+    if given:
+        return RunName(site, given)
+    try:
+        described = describe_crawl(site, settings, dict(arguments))
+    except ConfigurationError:  # such as of an id that is none: the spider ends at once
+        return None
+    return run_name(site, settings, described)

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.catalogue.store import boost
 from moviecrawler.dashboard.charts import history_chart
-from moviecrawler.dashboard.pages import MOST_PAGES, Page, PageRequest, RefusedError
+from moviecrawler.dashboard.pages import MOST_PAGES, ROWS, Page, PageRequest, RefusedError, known
 from moviecrawler.dashboard.rendering import number
 from moviecrawler.dashboard.search import (
+    MAX_RANKED,
+    Search,
     SeriesGrid,
     colour_of,
     read_series,
@@ -23,17 +25,27 @@ from moviecrawler.dashboard.search import (
     series_of,
     similar,
 )
+from moviecrawler.items import TitleKind
+from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from moviecrawler.dashboard.sources import PageReads
     from moviecrawler.items import Movie
 
-_ROWS = 50
 _SIMILAR = 8
 _BIGINT = re.compile("[0-9]{1,18}")
 _SHOWN = 8
 """Keywords and similar values that a cell shows; the database has all."""
+
+
+class Found(NamedTuple):
+    """A page of titles."""
+
+    rows: Sequence[Any]
+    series_of: Mapping[int, Any]
+    """Of the seasons and episodes among them."""
 
 
 class Titles(Page):
@@ -42,45 +54,65 @@ class Titles(Page):
     template = "titles.html"
     title = "Titles"
 
-    def show(self, request: PageRequest) -> dict[str, Any]:
-        return self._one(request) if request.path else self._list(request)
+    def show(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+        return self._one(request, reads) if request.path else self._list(request, reads)
 
-    def _list(self, request: PageRequest) -> dict[str, Any]:
-        text = request.value("q")[:200]
-        first = (request.page - 1) * _ROWS
-        found: list[Any] = request.attempt(
-            lambda: search(self.sources.database, text, first, _ROWS + 1), otherwise=[]
+    def _list(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+        wanted = Search(
+            text=request.value("q")[:200],
+            kind=request.value("kind") or None,
+            site=request.value("site") or None,
+            sort=request.value("sort") or None,
         )
-        ids = [row.title_id for row in found]
+        ask_counts = None
+        if wanted == Search() and self.sources.has_database:
+            ask_counts = reads.start("The database", self.sources.counts)
+        first = (request.page - 1) * ROWS
+        found = reads.start("The database", self._search, wanted, first)()
+        counts = ask_counts and ask_counts()
         return {
-            "q": text,
-            "found": found[:_ROWS],
-            "series_of": request.attempt(series_of, self.sources.database, ids, otherwise={})
-            if ids
-            else {},
-            "has_more": len(found) > _ROWS and request.page < MOST_PAGES,
+            "wanted": wanted,
+            "found": found,
+            "matches": found.rows[0].matches if found and found.rows else 0,
+            "max_ranked": MAX_RANKED,
+            "titles": counts and counts.titles,
+            "kinds": get_args(TitleKind),
+            "sites": list(SITES),
+            "sorts": list(SCOREBOARD_KINDS),
+            "first": first,
             "page": request.page,
+            "has_more": bool(found and found.rows and found.rows[0].matches > first + ROWS)
+            and request.page < MOST_PAGES,
         }
 
-    def _one(self, request: PageRequest) -> dict[str, Any]:
+    def _search(self, wanted: Search, first: int) -> Found:
+        database = self.sources.database
+        rows = search(database, wanted, first, ROWS)
+        parts = [row.title_id for row in rows if row.kind in {"season", "episode"}]
+        return Found(rows, series_of(database, parts) if parts else {})
+
+    def _one(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
         title_id = _title_id(request)
         database = self.sources.database
-        found = read_title(database, title_id)
-        if found is None:
+        ask_part = reads.start("The database", series_of, database, [title_id])
+        ask_grid = reads.start("The database", read_series, database, title_id)
+        ask_similar = reads.start("The database", similar, database, title_id, _SIMILAR)
+        found = known(reads.start("The database", read_title, database, title_id)(), reads)
+        if found["title"] is None:
             raise RefusedError("there is no such title; it may have been matched with another", 404)
         return {
             "template": "title.html",
             "title": found["title"].title or found["title"].imdb_id or "A title without a name",
             "found": found,
-            "part": request.attempt(series_of, database, [title_id], otherwise={}).get(title_id),
-            "grid": request.attempt(read_series, database, title_id, otherwise=SeriesGrid()),
+            "part": (ask_part() or {}).get(title_id),
+            "grid": ask_grid() or SeriesGrid(),
             "colour_of": colour_of,
             "chart": history_chart(found["history"], utc_now()),
             "facts": _facts(found["records"]),
             "roles": [
                 (role, list(people)) for role, people in groupby(found["credits"], lambda c: c.role)
             ],
-            "similar": request.attempt(similar, database, title_id, _SIMILAR, otherwise=[]),
+            "similar": ask_similar() or (),
         }
 
     def do_boost(self, request: PageRequest) -> tuple[str, str]:

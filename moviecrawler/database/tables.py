@@ -69,8 +69,8 @@ class Table:
     of_record: str = ""
     """The field of `Movie` whose values are rows of this table."""
     is_checked: bool = True
-    """Whether Postgres checks its references: a look-up for each row is a third more of the server's
-    time for a page. Writers have locked the record. SQLite checks none: there they are for
+    """Whether Postgres checks its references: a look-up for each row is a third more of the
+    server's time for a page. Writers have locked the record. SQLite checks none: there they are for
     Datasette."""
 
     def type_of(self, column: str) -> str:

@@ -100,8 +100,8 @@ class MovieSpider(scrapy.Spider):
         "ids": "Ids or URLs of titles, with commas between them",
         "file": "Path of a file with an id or URL per line",
         "limit": "The most titles to fetch",
-        "lane": "`due`: the titles that the catalogue says are due",
-        "skip_newer_than": "Leave out titles whose record is younger, such as `7d` or `12h`",
+        "lane": "due: the titles that the catalogue says are due",
+        "skip_newer_than": "Leave out titles whose record is younger, such as 7d or 12h",
     }
     """What each argument means."""
 

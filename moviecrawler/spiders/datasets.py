@@ -14,8 +14,8 @@ from scrapy import Request
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.frontier.contract import holds_none
-from moviecrawler.middlewares.fresh import find_fresh
 from moviecrawler.items import Batch, Fetched, Movie, Unchanged
+from moviecrawler.middlewares.fresh import find_fresh
 from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.politeness.middleware import politeness_of

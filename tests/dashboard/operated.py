@@ -10,6 +10,7 @@ from typing import Any
 from tests.services.nodes import Answer, Cluster, Node
 from tests.services.postgres import execute
 from tests.services.redis import RedisServer
+from tests.waiting import wait_for
 
 LOGIN = ("operator", "of-operators")
 DONE = 12
@@ -37,10 +38,17 @@ class Operated:
         return self.cluster.nodes[0]
 
     def page(self, path: str, node: Node | None = None) -> str:
-        """Return a page, which must be there."""
-        answer = (node or self.node).request(path.lstrip("/"))
-        assert answer.code == 200, (path, answer.code, answer.text[-2000:])
-        return answer.text
+        """Return a page, which must be there with all that it shows."""
+        pages: list[Answer] = []
+
+        def is_whole() -> bool:
+            # On a machine that is so busy that a store takes seconds, whoever asks asks again.
+            pages.append((node or self.node).request(path.lstrip("/")))
+            return "has not answered" not in pages[-1].text
+
+        wait_for(is_whole)
+        assert pages[-1].code == 200, (path, pages[-1].code, pages[-1].text[-2000:])
+        return pages[-1].text
 
     def send(self, path: str, node: Node | None = None, /, **fields: str) -> Answer:
         """Send a form as a browser does, and return the answer without following it."""

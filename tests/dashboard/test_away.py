@@ -1,5 +1,6 @@
-"""A store that is away is a sentence on the page: never an error, and never a long wait."""
+"""A store that is away is said once, what is unknown is a dash, and no page waits for it."""
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.site import MENU, Root
-from moviecrawler.dashboard.sources import Sources
+from moviecrawler.dashboard.sources import PageReads, Sources
 from tests.dashboard.operated import text_of
 from tests.frontier.passes import make_pass
 from tests.services.postgres import PostgresServer, new_database
@@ -36,6 +37,7 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
         monkeypatch.setenv("DATABASE_URL", database)
         monkeypatch.setattr("moviecrawler.settings.DATA_DIR", str(tmp_path))
         monkeypatch.setattr("moviecrawler.database.short_transactions._AWAY_SECONDS", 0.1)
+        monkeypatch.setattr("moviecrawler.dashboard.sources._MIN_PAUSE_SECONDS", 0.1)
         options = NodeOptions(
             redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs")
         )
@@ -50,9 +52,10 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
 
         def text(path: str) -> str:
             began = time.monotonic()
-            answer = root.children[path[1:].encode()].answer(PageRequest())
+            first, _, rest = path[1:].partition("/")
+            request = PageRequest(path=tuple(filter(None, rest.split("/"))))
+            answer = root.children[first.encode()].answer(request)
             assert time.monotonic() - began < WITHIN
-            assert answer.code == 200, (path, answer.content)
             return text_of(answer.content.decode())
 
         return text
@@ -63,33 +66,57 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
 def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str]]) -> None:
     with PostgresServer() as postgres, RedisServer() as redis:
         page = node_of(redis.url, redis=redis.url, database=new_database(postgres.url))
-        assert "The database lacks tables of this version; the next crawl makes them" in page(
-            "/titles"
-        )
+        lacks = "The database lacks tables of this version; the next crawl makes them"
+        wait_for(lambda: lacks in page("/titles"))
+        wait_for(lambda: "1 thing needs attention, and" in page("/"))
         postgres.stop()
-        page("/")
-        assert "Some data can't be shown. The database can't be reached" in page("/titles")
-        postgres.start()
-        wait_for(lambda: "lacks tables" in page("/titles"))
+        away = "Some data can’t be shown. The database can't be reached"
+        wait_for(lambda: away in page("/titles"))
         redis.stop()
         for path in MENU:
             text = page(path)
-            if path != "/titles":
-                assert "Some data can't be shown. Redis at REDIS_URL can't be used" in text, path
-                assert "Redis can't be reached" in text, path
-            for claim in ("deployed:", "No node is up", "No run has", "No job", "May be crawled"):
+            assert text.count("Redis can't be reached") == (path != "/titles"), "it is said once"
+            for claim in ("eployed", "No node", "No run", "No job", " 0 "):
                 assert claim not in text, "what is unknown is not none"
-        assert "Running – Unknown." in page("/crawls")
-        assert "things need attention. " in page("/")
+        assert "Runs – Jobs – " in page("/crawls")
+        assert "2 things need attention, and what is unknown may, too" in page("/")
+        for path in ("/crawls/moviecrawler/x", "/runs/imdb/x", "/schedule"):
+            text = page(path)
+            assert text.count("Redis") == 1
+            assert "no such" not in text
+        postgres.start()
         redis.start()
-        wait_for(lambda: "Not all" not in page("/crawls"))
+        wait_for(lambda: lacks in page("/titles"))
+        wait_for(lambda: "Jobs No jobs yet." in page("/crawls"))
 
 
-def test_database_that_takes_too_long_is_not_asked_by_each_page_anew(
+def test_page_does_not_wait_for_what_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moviecrawler.dashboard.sources._PAGE_SECONDS", 0.2)
+    sources = Sources(MagicMock())
+    answers = threading.Event()
+    try:
+        reads = PageReads(sources)
+        waiting = [reads.start("Redis", answers.wait) for _ in range(20)]
+        other = reads.start("The queue", int)
+        assert [wait() for wait in waiting] == [None] * 20
+        assert other() == 0, "each store has threads of its own"
+        cause = reads.causes["Redis"]
+        assert cause.sentence == "Redis has not answered within 0.2 s"
+        later = PageReads(sources)
+        assert later.start("Redis", answers.wait)() is None
+        assert later.causes["Redis"].since == cause.since
+    finally:
+        answers.set()
+    wait_for(lambda: PageReads(sources).start("Redis", int)() == 0)
+    assert sources.away_since == {}
+    sources.close()
+
+
+def test_figures_are_counted_anew_in_time_and_old_ones_shown_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://127.0.0.1:1/x")
-    figures = MagicMock(side_effect=[AwayError("the database took too long to answer"), []])
+    figures = MagicMock(side_effect=[AwayError("the database took too long to answer"), [], []])
     monkeypatch.setattr("moviecrawler.dashboard.sources.figures", figures)
     sources = Sources(MagicMock())
     for _ in range(2):
@@ -97,7 +124,14 @@ def test_database_that_takes_too_long_is_not_asked_by_each_page_anew(
             sources.counts()
     sources._count_again_at = 0.0
     sources._database = MagicMock()
-    assert sources.counts() is not None
+    cursor = sources._database.transaction.return_value.__enter__.return_value
+    cursor.fetchall.side_effect = [[], [[7]], [], [[8]]]
+    first = sources.counts()
+    assert first.titles == 7
+    sources._count_again_at = 0.0
+    assert sources.counts() is first
+    wait_for(lambda: sources.counts().titles == 8)
+    sources.close()
 
 
 def test_node_without_stores_says_what_is_not_set_and_shows_the_runs_of_its_machine(
@@ -107,8 +141,8 @@ def test_node_without_stores_says_what_is_not_set_and_shows_the_runs_of_its_mach
     assert "No run has begun." in page("/crawls")
     make_pass(tmp_path, "", {"a": "stored", "b": "dead", "c": ""})
     text = {path: page(path) for path in MENU}
-    assert "! 2 things need attention. 1 request to IMDb became a dead letter." in text["/"]
-    assert "IMDb weekly ! no worker 75 % 3 of 4 1 0 – – " in text["/crawls"]
+    assert "2 things need attention IMDb: 1 dead letter of run weekly" in text["/"]
+    assert "IMDb weekly no worker 4 requested: 1 stored, 1 dead, 1 read, 1 to go" in text["/crawls"]
     assert "DATABASE_URL is not set in this node’s environment" in text["/"]
     assert "REDIS_URL is not set in this node’s environment" in text["/crawls"]
     assert "DATABASE_URL is not set in the node's environment" in text["/titles"]

@@ -1,5 +1,6 @@
 """The parts of pages that need nothing to run: what is said, and the lines of charts."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -11,22 +12,36 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 from moviecrawler import settings
+from moviecrawler.catalogue.figures import SiteFigures
 from moviecrawler.cluster.jobs import Job, Outcome, Result
-from moviecrawler.cluster.state import JobStatus, NodeInfo, Snapshot
+from moviecrawler.cluster.state import JobStatus, NodeInfo
 from moviecrawler.dashboard.charts import history_chart
-from moviecrawler.dashboard.crawls import name_of_run
-from moviecrawler.dashboard.overview import Card, Concern, concerns, failed_jobs
-from moviecrawler.frontier.contract import Account, RunName, RunReport, SiteState
+from moviecrawler.dashboard.overview import (
+    cards_of,
+    concerns_of_jobs,
+    concerns_of_nodes,
+    concerns_of_runs,
+    concerns_of_sites,
+    failed_jobs,
+    gate_of,
+)
+from moviecrawler.dashboard.sources import Counts, Runs, Sources
+from moviecrawler.frontier.contract import (
+    Account,
+    DeadLetter,
+    FrontierReport,
+    RunName,
+    RunReport,
+    SiteState,
+)
 from moviecrawler.frontier.runs import run_name
+from moviecrawler.politeness.budgets import Budget
 from moviecrawler.spiders.imdb import ImdbSpider
 
 NOW = 1_780_000_000.0
-QUIET = Card(site="imdb")
 NODE = NodeInfo(
     id="a", name="a", url="", slots=4, started_at=0, draining=False, memory=1, processes={}
 )
-NOTHING: dict[str, Any] = {"troubles": [], "jobs": Snapshot(), "nodes": [NODE], "now": NOW}
-PENDING = JobStatus(job=Job(project="p", spider="imdb", id="x"), state="pending")
 RUN = RunReport(
     site="imdb",
     run="default",
@@ -42,21 +57,37 @@ RUN = RunReport(
 )
 
 
-def found(*cards: Card, **changed: Any) -> list[Concern]:
-    """Return the concerns of a cluster that has nothing but this."""
-    return list(concerns(cards, **{**NOTHING, **changed}))
+def runs_of(*runs: RunReport, **sites: SiteState) -> Runs:
+    return Runs(report=FrontierReport(now=NOW, sites={**sites}, runs=list(runs)))
 
 
-def test_work_without_a_worker_is_a_concern_unless_a_job_is_pending() -> None:
-    idle = replace(QUIET, runs=[RUN])
-    assert [concern.what for concern in found(idle)] == [
-        "IMDb has 7 requests to go, and no worker."
+def sources_of(given: Mapping[str, Any]) -> Sources:
+    sources = Sources(SimpleNamespace())  # type: ignore[arg-type]
+    sources.settings.setdict(given, "cmdline")
+    return sources
+
+
+def test_work_without_a_worker_is_a_concern_unless_a_job_of_that_run_is_coming() -> None:
+    name = RunName("imdb", "default")
+    [concern] = concerns_of_runs(runs_of(RUN), [])
+    assert concern.what == "IMDb: 7 requests to go, and no worker"
+    assert (concern.remedy, concern.path) == ("Resume or drop", "/runs/imdb/default")
+    assert list(concerns_of_runs(runs_of(RUN), [name])) == []
+    assert list(concerns_of_runs(runs_of(RUN), [RunName("imdb", "another")])) == [concern]
+    assert list(concerns_of_runs(runs_of(replace(RUN, workers=1)), [])) == []
+
+
+def test_dead_letters_are_a_concern_with_their_cause_and_since_when() -> None:
+    runs = runs_of(replace(RUN, workers=1, dead_letters=2))
+    name = RunName("imdb", "default")
+    runs.letters[name] = [
+        DeadLetter(run=name, id="b", reason="it kills", at=NOW, body=""),
+        DeadLetter(run=name, id="a", reason="it hangs", at=NOW - 9, body=""),
     ]
-    assert found(idle, jobs=Snapshot(pending=[PENDING])) == []
-    assert found(idle, jobs=None) == []
-    starting = JobStatus(job=Job(project="p", spider="imdb", id="x"), state="running")
-    assert found(idle, jobs=Snapshot(running=[starting])) == []
-    assert found(replace(QUIET, runs=[replace(RUN, workers=1)])) == []
+    [concern] = concerns_of_runs(runs, [])
+    assert concern.what == "IMDb: 2 dead letters of run default"
+    assert (concern.why, concern.since) == ("it kills", NOW - 9)
+    assert concern.path == "/runs/imdb/default#letters"
 
 
 def test_failed_job_is_a_concern_until_it_has_succeeded_or_a_day_has_passed() -> None:
@@ -76,23 +107,57 @@ def test_failed_job_is_a_concern_until_it_has_succeeded_or_a_day_has_passed() ->
     ]
     failed = failed_jobs(finished, NOW)
     assert [status.job.spider for status in failed] == ["rottentomatoes", "other"]
-    [concern] = found(jobs=Snapshot(finished=finished))
-    assert concern.what == "2 jobs have not done all that was asked for (other, rottentomatoes)."
+    first, _ = concerns_of_jobs(finished, NOW)
+    assert first.what == "Job rottentomatoes-30 of rottentomatoes failed"
+    assert (first.why, first.since, first.path) == (
+        "x",
+        NOW - 30,
+        "/crawls/p/rottentomatoes-30#log",
+    )
+    many = [over(f"spider{number}", "failed", number) for number in range(8)]
+    assert [concern.what for concern in concerns_of_jobs(many, NOW)][-1] == "5 more jobs failed"
 
 
-def test_many_things_are_told_one_by_one() -> None:
-    stopped = replace(QUIET, state=SiteState(site="imdb", refusal="x", stopped_until=NOW))
-    letters = replace(QUIET, runs=[replace(RUN, workers=1, dead_letters=2)])
-    sick = msgspec.structs.replace(NODE, unfit={"folders": "the disk is full"})
-    told = found(stopped, letters, troubles=["Redis is away"], nodes=[sick])
-    assert [concern.what for concern in told] == [
-        "Redis is away",
-        "No node is up and takes jobs.",
-        "a takes no jobs: the disk is full.",
-        "IMDb has refused us, and is not asked until 2026-05-28 20:26 UTC: x",
-        "2 requests to IMDb became dead letters.",
+def test_nodes_that_are_lost_or_sick_are_concerns() -> None:
+    sick = msgspec.structs.replace(NODE, unfit={"folders": "the disk is full"}, unfit_since=NOW)
+    found = list(concerns_of_nodes([sick], {"b": NOW - 60}))
+    assert [(concern.what, concern.since) for concern in found] == [
+        ("No node takes jobs", None),
+        ("Node b is lost", NOW - 60),
+        ("a takes no jobs", NOW),
     ]
-    assert found(replace(stopped, is_probing=True)) == []
+    assert list(concerns_of_nodes([NODE], {})) == []
+    assert list(concerns_of_nodes(None, None)) == [], "what is unknown is not wrong"
+
+
+@pytest.mark.parametrize(
+    ("state", "unreachable", "expected"),
+    [
+        (SiteState(site="imdb"), [], "open"),
+        (SiteState(site="imdb", refusal="403", stopped_until=NOW + 1), ["b"], "paused until"),
+        (SiteState(site="imdb", refusal="403", stopped_until=NOW), [], "probing"),
+        (SiteState(site="imdb"), ["b", "a"], "unreachable from a, b"),
+        (SiteState(site="imdb", used_today=5, budget=Budget(per_day=5)), [], "waiting until 00:00"),
+    ],
+)
+def test_a_card_says_what_the_gate_says(
+    state: SiteState, unreachable: list[str], expected: str
+) -> None:
+    assert gate_of(state, unreachable, NOW).word.startswith(expected)
+
+
+def test_sites_that_are_not_installed_here_are_shown_and_sick_ones_are_concerns() -> None:
+    counts = Counts(at=NOW, titles=1, sites={"other": SiteFigures(site="other", known=3)}, hours={})
+    blocked = SiteState(site="imdb", refusal="403", stopped_until=NOW + 60, refused_at=NOW - 60)
+    away = msgspec.structs.replace(NODE, unreachable={"metacritic": "HTTP status 503"})
+    cards = cards_of(counts, runs_of(imdb=blocked, metacritic=SiteState(site="metacritic")), [away])
+    assert [card.site for card in cards] == ["imdb", "metacritic", "rottentomatoes", "other"]
+    assert cards[3].counts is not None
+    assert cards[2].gate is None, "unknown"
+    found = list(concerns_of_sites(cards))
+    assert found[0].what == "IMDb is blocking us; paused until 2026-05-28 20:27 UTC"
+    assert found[0].since == NOW - 60
+    assert found[1].what == "Metacritic can't be reached from a"
 
 
 @pytest.mark.parametrize(
@@ -101,13 +166,14 @@ def test_many_things_are_told_one_by_one() -> None:
 )
 def test_run_of_a_job_is_found_by_what_its_spider_calls_it(arguments: dict[str, str]) -> None:
     values = {name: value for name, value in vars(settings).items() if name.isupper()}
-    given = Settings({**values, "IMDB_URL": "http://127.0.0.1:8000"})
-    spider = ImdbSpider.from_crawler(Crawler(ImdbSpider, given), **arguments)
+    given = {**values, "IMDB_URL": "http://127.0.0.1:8000"}
+    crawler = Crawler(ImdbSpider, Settings(given))
+    spider = ImdbSpider.from_crawler(crawler, **arguments)
     job = Job(project="p", spider="imdb", id="imdb-top", arguments=arguments)
-    found = name_of_run(job, given)
-    assert found == run_name("imdb", given, spider.described_arguments)
+    sources = sources_of({"IMDB_URL": "http://127.0.0.1:8000"})
+    assert sources.run_of(job) == run_name("imdb", crawler.settings, spider.described_arguments)
     named = msgspec.structs.replace(job, settings={"FRONTIER_RUN": "weekly"})
-    assert name_of_run(named, given) == RunName("imdb", "weekly")
+    assert sources.run_of(named) == RunName("imdb", "weekly")
 
 
 @pytest.mark.parametrize(
@@ -118,16 +184,16 @@ def test_run_of_a_job_is_found_by_what_its_spider_calls_it(arguments: dict[str, 
     ],
 )
 def test_job_of_which_no_run_is_known_is_linked_to_none(job: Job) -> None:
-    given = Settings()
-    given.setmodule("moviecrawler.settings")
-    assert name_of_run(job, given) is None
+    assert sources_of({}).run_of(job) is None
 
 
 def test_history_is_one_stepped_curve_a_score_out_of_100_with_a_gap_where_there_was_none() -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
 
     def change(kind: str, day: int, value: float | None, site: str = "imdb") -> SimpleNamespace:
-        return SimpleNamespace(kind=kind, site=site, since=begin + timedelta(days=day), value=value)
+        since = begin + timedelta(days=day)
+        scale = 10 if kind == "imdb" else 100
+        return SimpleNamespace(kind=kind, site=site, since=since, value=value, scale=scale)
 
     rows = [
         change("metascore", 5, None, "metacritic"),
@@ -135,6 +201,7 @@ def test_history_is_one_stepped_curve_a_score_out_of_100_with_a_gap_where_there_
         change("imdb", 2, 7.0),
         change("imdb", 0, 9.0),
         change("metascore", 4, 70),
+        change("of-another-project", 5, 80, "elsewhere"),
     ]
     chart = history_chart(rows, begin + timedelta(days=10))
     assert chart is not None
@@ -143,5 +210,6 @@ def test_history_is_one_stepped_curve_a_score_out_of_100_with_a_gap_where_there_
         ("IMDb rating", "M0.0 0.0H120.0V120.0H600", 7.0),
         ("Metascore", "M0.0 60.0H300.0", None),
         ("Metascore on IMDb", "M240.0 120.0H600", 70),
+        ("of-another-project on elsewhere", "M300.0 60.0H600", 80),
     ]
     assert history_chart([change("imdb", 0, None)], begin) is None

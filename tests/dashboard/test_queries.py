@@ -13,8 +13,8 @@ import psycopg2
 import pytest
 
 from moviecrawler.dashboard import search
+from moviecrawler.dashboard.search import Search, similar
 from moviecrawler.dashboard.search import search as search_titles
-from moviecrawler.dashboard.search import similar
 from moviecrawler.database.connection import Database
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.sites import BY_AUTHORITY
@@ -27,23 +27,20 @@ WORDS = (
 )
 SMALL = {"people"}
 """Tables that may be read from end to end."""
+ANY = {"query": None, "text": None, "kind": None, "site": None, "sort": None}
+PAGE = {**ANY, "most": 50, "first": 0, "limit": 50}
+HARBOR = {**PAGE, "query": "'harbor':*", "text": "harbor"}
 QUERIES = {
-    "search": (
-        search._WITH_SCORES.format(search._SEARCH),
-        {
-            "query": "'harbor':*",
-            "text": "harbor",
-            "most": 50,
-            "popular": 50,
-            "first": 0,
-            "limit": 51,
-        },
+    "search": (search._SEARCH, HARBOR),
+    "search of a kind with a record of a site, by a score": (
+        search._SEARCH,
+        {**HARBOR, "kind": "movie", "site": "imdb", "sort": "metascore"},
     ),
-    "popular": (search._WITH_SCORES.format(search._POPULAR), {"first": 950, "limit": 51}),
+    "popular": (search._SEARCH, PAGE),
     "seasons": (search._SEASONS, {"id": 10, "seasons": 200}),
     "episodes": (search._EPISODES, {"id": 10, "episodes": 5000}),
     "series of titles": (search._SERIES_OF, {"ids": list(range(100, 160))}),
-    "by IMDb id": ("SELECT title_id FROM titles WHERE imdb_id = %(id)s", {"id": "tt0000077"}),
+    "by IMDb id": (search._BY_ID, {"id": "tt0000077"}),
     **{
         name: (
             query,
@@ -99,7 +96,7 @@ def test_search_finds_what_a_plain_query_finds(url: str) -> None:
     database = ShortTransactions(url)
     for text in ("silent harbor", "the lost kin", "Crimson 7"):
         words = text.lower().split()
-        found = search_titles(database, text, 0, 5000)
+        found = search_titles(database, Search(text), 0, 5000)
         expected = {
             title_id
             for title_id, title in execute(url, "SELECT title_id, lower(title) FROM titles")
@@ -118,10 +115,29 @@ def test_search_finds_what_a_plain_query_finds(url: str) -> None:
 def test_most_popular_and_exact_titles_come_first_among_any_number_of_matches(url: str) -> None:
     database = ShortTransactions(url)
     [[best]] = execute(url, "SELECT max(popularity) FROM titles WHERE title ~* '\\mthe'")
-    found = search_titles(database, "the", 0, 5000)
+    found = search_titles(database, Search("the"), 0, 5000)
     assert found[0].popularity == best
     assert len(found) >= search.MAX_RANKED
     execute(
         url, "INSERT INTO titles (title_id, title, popularity) VALUES (%s, 'The', 0)", TITLES + 1
     )
-    assert search_titles(database, "THE", 0, 10)[0].title_id == TITLES + 1
+    assert search_titles(database, Search("THE"), 0, 10)[0].title_id == TITLES + 1
+
+
+def test_titles_are_filtered_sorted_by_a_score_and_counted(url: str) -> None:
+    database = ShortTransactions(url)
+    execute(url, "UPDATE titles SET kind = 'series' WHERE title_id = 30")
+    wanted = Search("harbor", site="imdb", sort="imdb")
+    found = search_titles(database, wanted, 0, 5000)
+    rated = [row.scores["imdb"] for row in found]
+    assert rated == sorted(rated, reverse=True)
+    assert {row.matches for row in found} == {len(found)}
+    [[count]] = execute(
+        url,
+        "SELECT count(*) FROM titles JOIN records USING (title_id)"
+        " WHERE titles.title ~* '\\mharbor' AND titles.kind = 'movie'",
+    )
+    movies = search_titles(database, wanted._replace(kind="movie"), 0, 10)
+    assert (len(movies), movies[0].matches) == (10, count)
+    assert [row.title_id for row in search_titles(database, Search(kind="series"), 0, 10)] == [30]
+    assert search_titles(database, Search(site="metacritic"), 0, 10) == []

@@ -7,6 +7,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -52,6 +53,13 @@ class Browser:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Return a browser that has seen nothing yet."""
+    with opened_browser() as opened:
+        yield opened
+
+
+@contextmanager
+def opened_browser() -> Iterator[Browser]:
+    """Open a browser."""
     # The import takes a while, for tests that most runs leave out.
     from selenium import webdriver  # noqa: PLC0415
 

@@ -7,10 +7,12 @@ WITH shown AS (
     UNION ALL
     SELECT r.record_id FROM records r JOIN shown s ON r.newer_id = s.record_id
 ), latest AS (
-    SELECT r.site, h.kind, h.since, h.value::float, h.count, h.average::float
+    SELECT r.site, h.kind, h.since, h.value::float, h.count, h.average::float,
+        k.highest AS scale
     FROM own
     JOIN records r USING (record_id)
     JOIN score_history h USING (record_id)
+    JOIN score_kinds k ON k.kind = h.kind
     ORDER BY h.since DESC
     LIMIT %(history)s
 )

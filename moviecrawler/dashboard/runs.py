@@ -1,0 +1,81 @@
+"""The page of a run: what became of its requests, its jobs, and its dead letters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
+
+from moviecrawler.dashboard.charts import account_bar
+from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError, known
+from moviecrawler.dashboard.rendering import run_path, site_name
+from moviecrawler.frontier.contract import RUN_SITES, RunName
+
+if TYPE_CHECKING:
+    from moviecrawler.dashboard.sources import PageReads
+    from moviecrawler.frontier.contract import Backend
+
+_TICKED = "letter."
+"""What the name of a letter's field begins with."""
+_JOBS = 20
+"""Jobs of a run that are shown, the latest ones."""
+
+
+class RunPage(Page):
+    """`/runs/<site>/<run>`."""
+
+    template = "run.html"
+    title = "Run"
+
+    def show(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+        name = _name_of(request)
+        ask_jobs = reads.start("Redis", self.node.state.snapshot)
+        runs = known(reads.start(self.sources.queue, self.sources.runs)(), reads)
+        jobs = ask_jobs()
+        run = runs.find(name)
+        if run is None:
+            raise RefusedError("there is no such run; one that is not used for 7 days expires", 404)
+        letters = runs.letters.get(name, [])
+        asks = request.value("ask") if request.value("ask") in {"drop", "letters"} else ""
+        own = [one for one in (jobs.jobs if jobs else ()) if self.sources.run_of(one.job) == name]
+        return {
+            "title": f"{site_name(run.site)}: run {run.run}",
+            "refreshes": not asks,
+            "asks": asks,
+            "run": run,
+            "letters": letters,
+            "jobs": None if jobs is None else own[:_JOBS],
+            "resume_path": f"/schedule?run={run_path(run).removeprefix('/runs/')}",
+            "bar": account_bar(run.account),
+        }
+
+    def do_drop(self, request: PageRequest) -> tuple[str, str]:
+        name = _name_of(request)
+        is_dropped = self.sources.with_queue(lambda queue: queue.drop_run(name))
+        return "/crawls", "run-dropped" if is_dropped else "no-run"
+
+    def do_requeue(self, request: PageRequest) -> tuple[str, str]:
+        return self._end_letters(request, "requeue", "requeued")
+
+    def do_drop_letters(self, request: PageRequest) -> tuple[str, str]:
+        return self._end_letters(request, "drop_letter", "letters-dropped")
+
+    def _end_letters(
+        self, request: PageRequest, end: Literal["requeue", "drop_letter"], notice: str
+    ) -> tuple[str, str]:
+        """Requeue or drop the dead letters that are ticked."""
+        name = _name_of(request)
+        ticked = [one.removeprefix(_TICKED) for one in request.values if one.startswith(_TICKED)]
+
+        async def end_all(queue: Backend) -> int:
+            return sum([await getattr(queue, end)(name, letter_id) for letter_id in ticked])
+
+        path = "/".join([self.here, *(quote(part, safe="") for part in request.path)])
+        return path, notice if self.sources.with_queue(end_all) else "no-letters"
+
+
+def _name_of(request: PageRequest) -> RunName:
+    """Return the run that a path names. Raises RefusedError."""
+    if len(request.path) == 2 and request.path[0] in RUN_SITES:  # noqa: PLR2004 - site and run
+        site, name = request.path
+        return RunName(site, name)
+    raise RefusedError("there is no such page", 404)

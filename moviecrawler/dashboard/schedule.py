@@ -1,0 +1,220 @@
+"""The form that schedules a job: of each spider, with the arguments that it takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+from uuid import uuid4
+
+from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.cluster.eggs import find_egg
+from moviecrawler.cluster.jobs import Job, check_job
+from moviecrawler.dashboard.pages import FormError, Page, PageRequest, RefusedError, known
+from moviecrawler.dashboard.rendering import job_path
+from moviecrawler.frontier.contract import RunName
+from moviecrawler.frontier.runs import describe_crawl, name_of_arguments
+from moviecrawler.sites import SITES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from moviecrawler.cluster.state import Egg, Snapshot
+    from moviecrawler.dashboard.sources import PageReads, Runs, Sources
+    from moviecrawler.frontier.contract import RunReport
+
+_ARGUMENT = "argument."
+_SETTING = "setting."
+_MORE = {_ARGUMENT: "arguments", _SETTING: "settings"}
+"""What a field's name begins with, and the field with further ones, a NAME=VALUE per line."""
+_NOT_IN_JOBS = {"file"}
+"""Arguments that a job may not have."""
+_RUN = "FRONTIER_RUN"
+_LINE = 50
+_MOST_LINES = 8
+"""Characters of a line, and lines, of a field."""
+
+
+class Field(NamedTuple):
+    """A field of the form."""
+
+    name: str
+    label: str
+    text: str
+    value: str
+    choices: Sequence[str] = ()
+
+    @property
+    def rows(self) -> int:
+        """Lines that show its value."""
+        lines = sum(1 + len(line) // _LINE for line in self.value.split("\n"))
+        return min(lines, _MOST_LINES)
+
+
+class Schedule(Page):
+    """`/schedule`, and `/schedule/<project>/<spider>`."""
+
+    template = "schedule.html"
+    title = "Schedule a job"
+
+    def show(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+        ask_runs = None
+        if wanted := request.value("run"):
+            ask_runs = reads.start(self.sources.queue, self.sources.runs)
+        jobs: Snapshot = known(reads.start("Redis", self.node.state.snapshot)(), reads)
+        if ask_runs is not None:
+            site, _, name = wanted.partition("/")
+            job = _job_of_run(self.sources, ask_runs(), RunName(site, name), jobs)
+        elif again := request.value("again"):
+            project, _, job_id = again.partition("/")
+            status = jobs.find(project, job_id)
+            if status is None:
+                raise RefusedError("there is no such job any more, so it can't run again", 404)
+            job = status.job
+        elif len(request.path) == 2:  # noqa: PLR2004 - project and spider
+            job = Job(project=request.path[0], spider=request.path[1], id="")
+        elif request.path:
+            raise RefusedError("there is no such page", 404)
+        else:
+            return {"job": None, "eggs": [find_egg(jobs.eggs, one) for one in jobs.projects]}
+        eggs = [egg for egg in jobs.eggs if egg.project == job.project]
+        if not any(job.spider in egg.spiders for egg in eggs):
+            raise RefusedError(f"no version of {job.project} has a spider {job.spider!r}", 404)
+        return {
+            "title": f"Schedule {job.spider}",
+            "job": job,
+            "path": f"/schedule/{quote(job.project, safe='')}/{quote(job.spider, safe='')}",
+            "versions": [egg.version for egg in reversed(eggs)],
+            "fields": list(_fields(job, eggs[-1], request.values)),
+            "value": lambda name, otherwise="": request.values.get(name, otherwise),
+        }
+
+    def do_schedule(self, request: PageRequest) -> tuple[str, str]:
+        """Queue the job of a form. Raises FormError."""
+        if len(request.path) != 2:  # noqa: PLR2004 - project and spider
+            raise RefusedError("there is no such page", 404)
+        project, spider = request.path
+        errors: dict[str, str] = {}
+        given = {prefix: _values(request, prefix, errors) for prefix in _MORE}
+        priority = 0.0
+        try:
+            priority = float(request.value("priority") or 0)
+        except ValueError:
+            errors["priority"] = f"{request.value('priority')[:40]!r} is not a number"
+        job = Job(
+            project=project,
+            spider=spider,
+            id=uuid4().hex,
+            version=request.value("version") or None,
+            settings=given[_SETTING],
+            arguments=given[_ARGUMENT],
+            priority=priority,
+        )
+        for field, sentence in self._check_values(job).items():
+            prefix = field.partition(".")[0] + "."
+            errors.setdefault(field if field in request.values else _MORE[prefix], sentence)
+        if not errors:
+            try:
+                self.node.schedule(job)
+            except ConfigurationError as error:
+                errors[""] = str(error)
+        if errors:
+            raise FormError(errors)
+        return job_path(job), "scheduled"
+
+    def _check_values(self, job: Job) -> dict[str, str]:
+        """Return what is wrong with single values, by the fields that they could have."""
+        errors = {}
+        parts = {
+            _ARGUMENT: (job.arguments, "arguments"),
+            _SETTING: (job.settings, "settings"),
+        }
+        for prefix, (values, kind) in parts.items():
+            for name, value in values.items():
+                single: Any = {kind: {name: value}}
+                one = Job(project=job.project, spider=job.spider, id=job.id, **single)
+                try:
+                    check_job(one, self.node.options.job_settings)
+                    if job.spider in SITES and prefix == _ARGUMENT:
+                        describe_crawl(job.spider, self.sources.settings, one.arguments)
+                except ConfigurationError as error:
+                    errors[prefix + name] = str(error)
+        limit = job.arguments.get("limit", "1")
+        if job.spider in SITES and not (limit.isdecimal() and int(limit[:18])):
+            errors[f"{_ARGUMENT}limit"] = f"{limit[:40]!r} is not a whole number of at least 1"
+        return errors
+
+
+def _fields(job: Job, egg: Egg, values: Mapping[str, str]) -> Iterator[Field]:
+    """Yield a field for each argument that the spider takes, and for all that the job has."""
+    forms = {
+        one.name: one for one in egg.arguments.get(job.spider, ()) if one.name not in _NOT_IN_JOBS
+    }
+    for name in dict.fromkeys([*forms, *sorted(job.arguments)]):
+        field = _ARGUMENT + name
+        value = values.get(field, job.arguments.get(name, ""))
+        form = forms.get(name)
+        choices = form.choices if form else []
+        if value and choices and value not in choices:
+            choices = [*choices, value]
+        yield Field(field, name, form.text if form else "", value, choices)
+    for name in dict.fromkeys([_RUN, *sorted(job.settings)]):
+        field = _SETTING + name
+        text = (
+            "Name of its run; empty for one that is made of the arguments" if name == _RUN else ""
+        )
+        yield Field(field, name, text, values.get(field, job.settings.get(name, "")))
+
+
+def _values(request: PageRequest, prefix: str, errors: dict[str, str]) -> dict[str, str]:
+    """Return the arguments or the settings of a form; note what is wrong with further ones."""
+    # Browsers end lines as HTTP does.
+    values = {name: text.replace("\r\n", "\n") for name, text in request.values.items()}
+    found = {
+        name.removeprefix(prefix): value
+        for name, value in values.items()
+        if name.startswith(prefix) and value
+    }
+    more = _MORE[prefix]
+    for line in values.get(more, "").splitlines():
+        name, equals, value = line.partition("=")
+        if equals and name.strip() in found:
+            errors[more] = f"{name.strip()} is given twice"
+        elif equals:
+            found[name.strip()] = value
+        elif line.strip():
+            errors[more] = f"a line is {line[:80]!r}; write NAME=VALUE"
+    return found
+
+
+def _job_of_run(sources: Sources, runs: Runs | None, name: RunName, jobs: Snapshot) -> Job:
+    """Return the job that goes on with a run: its latest one, or one with the run's arguments.
+
+    Raises RefusedError when its arguments are not known.
+    """
+    for status in jobs.jobs:
+        if sources.run_of(status.job) == name:
+            return status.job
+    run = runs.find(name) if runs else None
+    job = run and _job_of_description(sources, run, jobs)
+    if not job:
+        raise RefusedError(
+            f"what the run {name.name} was started with is not known here; "
+            "start it again with the command that began it"
+        )
+    return job
+
+
+def _job_of_description(sources: Sources, run: RunReport, jobs: Snapshot) -> Job | None:
+    """Return a job with the arguments that a run's description has, if that has them all."""
+    text, _, _ = run.arguments.rpartition(" ")
+    pairs = (part.partition("=") for part in text.split(" ") if "=" in part)
+    arguments = {name: value for name, _, value in pairs if name.islower()}
+    own = run.run == name_of_arguments(run.arguments)
+    try:
+        is_whole = describe_crawl(run.site, sources.settings, arguments) == run.arguments
+        egg = next(one for one in reversed(jobs.eggs) if run.site in one.spiders)
+    except (ConfigurationError, KeyError, StopIteration):
+        return None
+    settings = {} if own else {_RUN: run.run}
+    job = Job(project=egg.project, spider=run.site, id="", arguments=arguments, settings=settings)
+    return job if is_whole else None
