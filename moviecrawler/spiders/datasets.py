@@ -219,9 +219,11 @@ class DatasetSpider(ListSpider):
             try:
                 async for batch in reading:
                     for title in batch:
-                        is_unchanged = isinstance(title, Unchanged)
-                        for site_id in title.site_ids if is_unchanged else [title.site_id]:
-                            missing.pop(str(site_id), None)
+                        if isinstance(title, Unchanged):
+                            for site_id in title.site_ids:
+                                missing.pop(site_id, None)
+                        else:
+                            missing.pop(str(title.site_id), None)
                     for item in self._items_of(batch, response, datasets.at):
                         yield item
                 if datasets.ranks:
