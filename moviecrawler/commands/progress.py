@@ -151,4 +151,4 @@ def _sentences(reports: Sequence[RunReport]) -> Iterator[str]:
     stopped = {report.site: report.site_state for report in reports if report.state == "stopped"}
     for site in stopped.values():
         until = utc_text(site.stopped_until or 0)
-        yield f"{site.site} is not asked until {until}: {printable(site.refusal or '')}"
+        yield f"{site.site} is paused until {until}: {printable(site.refusal or '')}"

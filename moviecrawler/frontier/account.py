@@ -15,7 +15,7 @@ ExitCode = Literal[0, 1, 3]
 DONE: ExitCode = 0
 """All that was requested is stored, or its site says that there is none."""
 INCOMPLETE: ExitCode = 1
-"""Something is not, or the site refused us or could not be reached."""
+"""Something is not, or the site blocked us or could not be reached."""
 UNFINISHED: ExitCode = 3
 """The rest is queued and in order: the same command goes on."""
 _ORDERLY_ENDS = ("budget_spent", "memusage_exceeded", "recycled", "shutdown")

@@ -1,9 +1,9 @@
--- Charge a request to the budget of a site, or note that it has refused us or answered the probe.
+-- Charge a request to the budget of a site, or note that it is blocking us or answered the probe.
 --
 -- KEYS  1 budget  2 circuit
 -- given.charge        whether to charge a request
 -- given.gap           ms between two requests, 0 for no limit
--- given.refusal       its reason and pause (ms), when the site has refused us
+-- given.refusal       its reason and pause (ms), when the site is blocking us
 -- given.has_answered  whether the site has answered the probe
 -- Returns the JSON of a `SiteReply`
 

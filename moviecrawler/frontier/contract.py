@@ -193,7 +193,7 @@ class Reply(msgspec.Struct, kw_only=True):
 
 
 RunState = Literal["running", "finished", "no worker", "stopped", "probing", "budget spent"]
-"""`no worker`: requests are queued, and no worker runs. `stopped`: the site has refused us.
+"""`no worker`: requests are queued, and no worker runs. `stopped`: the site is blocking us.
 `probing`: the pause is over, and one request finds out whether the site answers again."""
 _RECENTLY_SECONDS = 3600.0
 """Seconds for which a run that is over still counts as current."""
@@ -314,7 +314,7 @@ def expired_remark(run: str, requests: int) -> str:
     """Say that open requests of a run are gone."""
     return (
         f"{requests} requests that were left of run {run!r} are gone: it was unused for"
-        f" {DAYS_UNUSED} days, or what keeps the queue has lost them; what the arguments name is"
+        f" {DAYS_UNUSED} days, or the queue has lost them; what the arguments name is"
         " queued again"
     )
 

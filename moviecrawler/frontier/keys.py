@@ -72,7 +72,7 @@ class SiteKeys:
         """HASH: `next`, when the next request may be sent, and `at`, when the last one was charged
         (ms); `day`, and how many requests it has `used`. It expires in 2 days."""
         self.circuit = f"{self.prefix}circuit"
-        """HASH, when the site has refused us: `reason`, `until` (ms), `trips`, and after that
+        """HASH, when the site is blocking us: `reason`, `until` (ms), `trips`, and after that
         `probe_until` (ms): until when others wait for the answer to the probe; `at`, when one of
         them was written (ms). It is deleted when the site answers, and expires two weeks after
         `until`."""

@@ -133,7 +133,7 @@ local function end_step()
     end
     redis.call('ZADD', runs_key, now, given.run)
     redis.call('HSET', left_key, given.run, open)
-    -- A run that waits for a site that has refused us lives until a week after the pause.
+    -- A run that waits for a site that is blocking us lives until a week after the pause.
     local closed_until = tonumber(redis.call('HGET', circuit_key, 'until')) or 0
     local lifetime = UNUSED_MS + math.max(0, closed_until - now)
     for number = 1, 7 do  -- the keys of the pass

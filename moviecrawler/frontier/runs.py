@@ -94,7 +94,7 @@ def name_of_arguments(described: str) -> str:
 
 
 def open_backend(settings: BaseSettings) -> Backend:
-    """Return what keeps the queues: Redis with REDIS_URL, otherwise a file in DATA_DIR.
+    """Return the queues: Redis with REDIS_URL, otherwise a file in DATA_DIR.
 
     Nothing is connected. Raises ConfigurationError.
     """
@@ -108,7 +108,7 @@ def open_backend(settings: BaseSettings) -> Backend:
 
 @asynccontextmanager
 async def frontier(settings: BaseSettings) -> AsyncIterator[Backend]:
-    """Open what keeps the queues, and close it. Its errors are MovieCrawlerErrors."""
+    """Open the queues, and close it. Its errors are MovieCrawlerErrors."""
     backend = open_backend(settings)
     try:
         yield backend

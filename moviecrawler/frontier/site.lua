@@ -46,7 +46,7 @@ local function ask_site(budget_key, circuit_key)
     if site.blocked == 0 and given.per_day > 0 and site.used >= given.per_day then
         site.blocked = (day + 1) * DAY_MS - now
         site.spent = true
-        site.reason = 'the budget of the day is spent'
+        site.reason = 'the daily budget is exhausted'
     end
     return site, turn, day
 end

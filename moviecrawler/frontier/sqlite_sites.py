@@ -41,7 +41,7 @@ class SiteRow:
     next_at: float = 0.0
     """When the next request may be sent."""
     reason: str = ""
-    """Why the site has refused us."""
+    """Why the site is blocking us."""
     until: float | None = None
     """When the pause ends; None when the circuit is closed."""
     trips: int = 0
@@ -88,7 +88,7 @@ class SiteRow:
         elif budget.per_day is not None and reply.used >= budget.per_day:
             blocked = (day + 1) * DAY_SECONDS - now
             reply.spent = True
-            reply.reason = "the budget of the day is spent"
+            reply.reason = "the daily budget is exhausted"
         reply.blocked = math.ceil(max(0.0, blocked) * 1000)
         return reply
 

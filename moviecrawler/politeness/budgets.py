@@ -41,7 +41,7 @@ class SiteReply(msgspec.Struct):
     """Whether a site may be asked. Times are in ms from now."""
 
     blocked: int = 0
-    """How long the site may not be asked, as it has refused us or the day's budget is spent."""
+    """How long the site may not be asked, as it is blocking us or the day's budget is spent."""
     reason: str = ""
     spent: bool = False
     """Whether `blocked` is for the day's budget."""

@@ -1,6 +1,6 @@
 """Whether a site may be asked now: one gate for each site in a process.
 
-A gate is *open*; or *waiting* for a request's turn; or *closed*: the site has refused us, the
+A gate is *open*; or *waiting* for a request's turn; or *closed*: the site is blocking us, the
 budget of its day is spent (both hold for all workers), or it is unreachable from this worker.
 """
 
@@ -89,7 +89,7 @@ class Closure:
         """Why the site is not asked, and until when."""
         if self.until is None:
             return self.reason
-        return f"{self.reason}; {self.site} is not asked until {utc_text(self.until)}"
+        return f"{self.reason}; {self.site} is paused until {utc_text(self.until)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,11 +242,11 @@ class Gate:
             raise Closed("the crawl ends")
 
     def check_not_refused(self) -> None:
-        """Raise Closed when the site has refused us, so that not even a robots.txt is asked for."""
+        """Raise Closed when the site is blocking us, so that not even a robots.txt is asked for."""
         if self._shared_closure is not None and self._shared_closure.kind != "budget_spent":
             raise Closed(self._shared_closure.reason)
 
-    def note_answer(self, proxy: str, seconds: float) -> None:
+    def note_latency(self, proxy: str, seconds: float) -> None:
         """Note how long an answer took, which the next request waits, too."""
         self._ways[proxy].answer_seconds = seconds
 
@@ -336,12 +336,12 @@ class Gate:
             kind = "budget_spent"
         elif reply.probed:
             kind = "probed"
-            reason = f"{reason}; another worker finds out whether it answers again"
+            reason = f"{reason}; another worker sends the probe"
         until = self._clock() + reply.blocked / 1000
         return Closure(site=self.site, kind=kind, reason=reason, until=until)
 
     def report_refusal(self, reason: str, pause_seconds: float) -> None:
-        """Note that the site has refused us: nobody asks it for so many seconds, or longer."""
+        """Note that the site is blocking us: nobody asks it for so many seconds, or longer."""
         self._is_probing = False
         until = self._clock() + pause_seconds
         closure = self._shared_closure
@@ -350,7 +350,7 @@ class Gate:
         self._shared_closure = Closure(site=self.site, kind="refused", reason=reason, until=until)
         self._report(self.ask(refusal=Refusal(reason, pause_seconds)))
 
-    def report_answer(self) -> None:
+    def report_success(self) -> None:
         """Note a proper page that answers the probe. It opens the site for all workers."""
         if self._is_probing:
             self._is_probing = False
@@ -373,7 +373,7 @@ class Gate:
         """End the crawl when the ledger fails for longer than FRONTIER_PATIENCE."""
         self.crawler.stats.inc_value("frontier/errors")
         if self._failing is None:
-            self._failing = _Wait("what keeps the queue", _now())
+            self._failing = _Wait("the queue", _now())
             self._waits.append(self._failing)
             logger.warning("%s; trying again", error, extra={"spider": self.crawler.spider})
         patience = self.terms.patience_seconds
@@ -388,7 +388,7 @@ class Gate:
         Raises:
             Disallowed: It does not.
             UnreachableError: There is none, and none can be had.
-            Closed: It can't be asked for, as the site has refused us, or it is refused itself.
+            Closed: It can't be asked for, as the site is blocking us, or it is refused itself.
         """
         if not self.terms.obeys_robots:
             return
@@ -497,7 +497,7 @@ class Gate:
             except Closed:
                 if is_closing(self.crawler.engine):
                     return
-                break  # it has refused us, and is not unreachable
+                break  # it is blocking us, and is not unreachable
             else:
                 break
         self._unreachable = None
@@ -557,9 +557,9 @@ class Gate:
         self._state_since = _now()
         extra = {"spider": self.crawler.spider}
         if state == "open":
-            logger.info("%s may be asked again", self.site, extra=extra)
+            logger.info("%s is no longer paused", self.site, extra=extra)
         elif closure is None:
-            logger.info("One request finds out whether %s answers again", self.site, extra=extra)
+            logger.info("Probing %s with one request", self.site, extra=extra)
         else:
             logger.warning("%s", closure.sentence, extra=extra)
 

@@ -203,14 +203,14 @@ class PolitenessMiddleware:
         gate = self.gate_of(site)
         if "download_latency" in request.meta:
             proxy = request.meta.get(PROXY_META, "")
-            gate.note_answer(proxy, request.meta["download_latency"])
+            gate.note_latency(proxy, request.meta["download_latency"])
         if PROXY_META in request.meta:
             return response
         refusal = refusal_of(request, response)
         if refusal is None or _is_missing_robots_txt(request, response):
             # A 404 or a robots.txt does not show that the site sends proper pages.
             if response.status == _OK and ROBOTS_OF not in request.meta:
-                self.answered(site, request)
+                self.report_success(site, request)
             return response
         self._stats.inc_value(f"blocks/{site}/{refusal.kind}")
         if refusal.kind == "throttle" and not self.is_unexpected_again(site, response.url):
@@ -252,14 +252,14 @@ class PolitenessMiddleware:
         keep = partial(keep_page, why=refusal.reason, via=via)
         await asyncio.to_thread(keep, self.kept_pages, site, refusal.kind, response, utc_now())
 
-    def answered(self, site: str, request: Request) -> None:
+    def report_success(self, site: str, request: Request) -> None:
         """Note a proper page, which ends the count of unexpected ones.
 
         An answer to a request that was sent before a refusal does not say that it is over.
         """
         self._unexpected.pop(site, None)
         if request.meta.get(PROBE_META):
-            self.gate_of(site).report_answer()
+            self.gate_of(site).report_success()
 
     def is_unexpected_again(self, site: str, url: str) -> bool:
         """Count an unexpected page; return whether so many in a row are a refusal."""
@@ -278,7 +278,7 @@ class PolitenessMiddleware:
     def stop(self, site: str, request: Request, why: str, pause: float) -> Closed:
         """Close a site's gate for `pause` seconds; return what its request ends with."""
         gate = self.gate_of(site)
-        reason = f"{site} refused us ({why})"
+        reason = f"{site} is blocking us ({why})"
         gate.report_refusal(reason, pause)
         self._stats.set_value(f"blocks/{site}/stopped", reason)
         closed = Closed(reason)

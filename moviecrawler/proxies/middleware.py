@@ -256,11 +256,11 @@ class ProxyMiddleware:
             proxy.possible_failures = 0
             proxy.renewals = 0
             self._failing.clear()
-            self.quarantines.answered(pool, proxy)
+            self.quarantines.report_success(pool, proxy)
             # A 404 does not show that the site sends proper pages again.
             if status == _OK:
                 self._last_refusal = None
-                self.politeness.answered(self.site, request)
+                self.politeness.report_success(self.site, request)
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:

@@ -23,7 +23,7 @@ QUARANTINE_SECONDS = 30 * 60.0
 MAX_QUARANTINE_SECONDS = 7 * 24 * 3600.0
 """The longest quarantine."""
 BAN_MEMORY_SECONDS = 7 * 24 * 3600.0
-"""The time after a quarantine until it no longer makes the next one longer."""
+"""Seconds without a ban after which the backoff resets."""
 _MAX_TIME = 1e11  # in the year 5138
 
 
@@ -63,7 +63,7 @@ class Proxy:
     possible_failures: int = 0
     """Failures in a row that may be the proxy's fault."""
     renewals: int = 0
-    """How often in a row its session was renewed because of a ban."""
+    """Renewals of its session in a row because of a ban."""
 
 
 class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
@@ -128,7 +128,7 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         state.next_check = max(state.next_check, now + min_seconds)
         return float(state.next_check)
 
-    def answered(self, name: str) -> bool:
+    def report_success(self, name: str) -> bool:
         """Mark a proxy as good after an answer; return whether it had bans.
 
         These no longer count.
@@ -139,8 +139,8 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         self.mark_good(name)
         return was_banned
 
-    def learn(self, name: str, ban: Ban | None, now: float) -> None:
-        """Take over a proxy's quarantine from other workers, or that it has none."""
+    def apply_shared_ban(self, name: str, ban: Ban | None, now: float) -> None:
+        """Apply another worker's quarantine of a proxy, or end the one it has."""
         state = self.proxies[name]
         state.failed_attempts = ban.bans if ban else 0
         state.next_check = ban.until if ban else None

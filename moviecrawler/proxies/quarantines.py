@@ -52,7 +52,7 @@ class BanExchange(Protocol):
 class Quarantines:
     """Begins and ends quarantines.
 
-    While what keeps the queue is away, they hold for this process only.
+    While the queue is away, they hold for this process only.
     """
 
     def __init__(self, site: str, pools: Iterable[ProxyPool], backend: BanExchange) -> None:
@@ -60,7 +60,7 @@ class Quarantines:
         self._pools = tuple(pools)
         self._backend = backend
         self._unsent: dict[str, Ban | None] = {}  # changes to send; None for a ban to delete
-        self._soon = asyncio.Event()
+        self._wake = asyncio.Event()
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -74,12 +74,12 @@ class Quarantines:
             return None
         if proxy.key is not None:
             self._unsent[proxy.key] = Ban(until, pool.proxies[proxy.name].failed_attempts, reason)
-            self._soon.set()
+            self._wake.set()
         return until - now
 
-    def answered(self, pool: ProxyPool, proxy: Proxy) -> None:
+    def report_success(self, pool: ProxyPool, proxy: Proxy) -> None:
         """Note a good answer through a proxy, which ends its count of bans."""
-        if pool.answered(proxy.name) and proxy.key is not None:
+        if pool.report_success(proxy.name) and proxy.key is not None:
             self._unsent[proxy.key] = None
 
     async def start(self) -> None:
@@ -95,7 +95,7 @@ class Quarantines:
         # The task is not cancelled, as a client may swallow that when a time-out comes at the same
         # moment.
         self._closing.set()
-        self._soon.set()
+        self._wake.set()
         if self._task is not None:
             await self._task
 
@@ -105,8 +105,8 @@ class Quarantines:
         while not is_last:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_READ_SECONDS):
-                    await self._soon.wait()
-            self._soon.clear()
+                    await self._wake.wait()
+            self._wake.clear()
             is_last = self._closing.is_set()
             try:
                 await self._exchange()
@@ -141,4 +141,4 @@ class Quarantines:
         for pool in self._pools:
             for proxy in pool.members.values():
                 if proxy.key is not None and proxy.key not in self._unsent:
-                    pool.learn(proxy.name, known.get(proxy.key), now)
+                    pool.apply_shared_ban(proxy.name, known.get(proxy.key), now)

@@ -206,11 +206,11 @@ def test_nothing_is_fetched_while_another_worker_knows_that_the_site_refuses_us(
 ) -> None:
     until = (datetime.now(UTC).timestamp() + 3600) * 1000
     with redis.Redis.from_url(redis_url) as client:
-        circuit = {"until": f"{until:.0f}", "reason": "imdb refused us", "trips": 3}
+        circuit = {"until": f"{until:.0f}", "reason": "imdb is blocking us", "trips": 3}
         client.hset(SiteKeys("imdb").circuit, mapping=circuit)
     ended = due.fetch("imdb", "via=pages", REDIS_URL=redis_url)
     assert ended.code == 1
-    assert f"imdb refused us; imdb is not asked until {utc_text(until / 1000)}" in ended.log
+    assert f"imdb is blocking us; imdb is paused until {utc_text(until / 1000)}" in ended.log
     assert "(site_stopped)" in ended.log
     assert due.pages() == {}
     assert due.states() == {"never": TITLES}

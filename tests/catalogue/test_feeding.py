@@ -156,8 +156,8 @@ def test_a_site_that_refuses_us_is_let_alone_by_all_later_workers(due: Due) -> N
     reset(due.replica)
     later = due.fetch("metacritic")
     assert later.code == 1
-    assert later.summary.next.startswith("metacritic refused us")
-    assert "metacritic is not asked until" in later.summary.next
+    assert later.summary.next.startswith("metacritic is blocking us")
+    assert "metacritic is paused until" in later.summary.next
     assert counts(due.replica, "metacritic")["requests"] == 0
 
 

@@ -509,7 +509,7 @@ ENDS: dict[str, Ending] = {
         code=1,
         reason="site_stopped",
         titles="3 titles asked for: 3 waiting in the queue",
-        next="imdb refused us (…); imdb is not asked until … UTC; 3 requests wait in the"
+        next="imdb is blocking us (…); imdb is paused until … UTC; 3 requests wait in the"
         " queue, and the same command goes on with them",
         queues=BOTH,
     ),
@@ -518,8 +518,8 @@ ENDS: dict[str, Ending] = {
         code=1,
         reason="site_stopped",
         titles="4 titles asked for: 2 stored, 2 waiting in the queue",
-        next="imdb refused us (…; 2 requests wait in the queue, and the same command goes on with"
-        " them",
+        next="imdb is blocking us (…; 2 requests wait in the queue, and the same command goes on"
+        " with them",
         stored=IDS[:2],
     ),
     "a challenge": Ending(
@@ -527,29 +527,29 @@ ENDS: dict[str, Ending] = {
         code=1,
         reason="site_stopped",
         titles="2 titles asked for: 2 waiting in the queue",
-        next="imdb refused us (…",
+        next="imdb is blocking us (…",
     ),
     "too many requests": Ending(
         play=meeting(ids(2), faults={"429": 1}, CONCURRENT_REQUESTS="1"),
         code=1,
         reason="site_stopped",
         titles="2 titles asked for: 2 waiting in the queue",
-        next="imdb refused us (…",
+        next="imdb is blocking us (…",
     ),
     "pages that are too small": Ending(
         play=meeting(ids(4), faults={"throttle": 1}, CONCURRENT_REQUESTS="1", RETRY_TIMES="0"),
         code=1,
         reason="site_stopped",
         titles="4 titles asked for: 2 failed (2 …unexpected page…), 2 waiting in the queue",
-        next="imdb refused us (…; 2 requests wait in the queue, …; 2 failed, and the same command"
-        " requests them anew once these are done",
+        next="imdb is blocking us (…; 2 requests wait in the queue, …; 2 failed, and the same"
+        " command requests them anew once these are done",
     ),
     "a site that has refused us before": Ending(
         play=twice(meeting(ids(2), faults={"403": 1}, CONCURRENT_REQUESTS="1"), meeting(ids(2))),
         code=1,
         reason="site_stopped",
         titles="2 titles asked for: 2 waiting in the queue",
-        next="imdb refused us (…); imdb is not asked until … UTC; 2 requests wait in the"
+        next="imdb is blocking us (…); imdb is paused until … UTC; 2 requests wait in the"
         " queue, and the same command goes on with them",
         queues=BOTH,
     ),
@@ -566,8 +566,8 @@ ENDS: dict[str, Ending] = {
         code=1,
         reason="site_stopped",
         titles="0 titles asked for: the crawl ended first",
-        next="imdb refused us (…; 1 requests wait in the queue, and the same command goes on with"
-        " them",
+        next="imdb is blocking us (…; 1 requests wait in the queue, and the same command goes on"
+        " with them",
     ),
     "a list that can't be fetched": Ending(
         play=meeting("list=top", faults={"500": 1}, RETRY_TIMES="0"),
@@ -618,7 +618,7 @@ ENDS: dict[str, Ending] = {
         code=3,
         reason="budget_spent",
         titles="4 titles asked for: 2 stored, 2 waiting in the queue",
-        next="the budget of the day is spent; imdb is not asked until … 00:00 UTC; 2 requests wait"
+        next="the daily budget is exhausted; imdb is paused until … 00:00 UTC; 2 requests wait"
         " in the queue, and the same command goes on with them",
         stored=IDS[:2],
         queues=BOTH,
@@ -909,7 +909,7 @@ ENDS: dict[str, Ending] = {
         code=3,
         reason="budget_spent",
         titles="4 titles asked for: 2 stored, 2 waiting in the queue",
-        next="…budget of … is spent; …; 3 requests wait in the queue, and the same command goes on"
+        next="…daily budget is exhausted; …; 3 requests wait in the queue, and the same command goes on"
         " with them; 2 titles are due now, the next one on …",
         stored=IDS[:2],
     ),
@@ -918,7 +918,7 @@ ENDS: dict[str, Ending] = {
         code=1,
         reason="site_stopped",
         titles="4 titles asked for: 4 waiting in the queue",
-        next="imdb refused us (…; 5 requests wait in the queue, and the same command goes on…",
+        next="imdb is blocking us (…; 5 requests wait in the queue, and the same command goes on…",
     ),
     # --- Archived pages ---------------------------------------------------------------------------
     "a replay": Ending(

@@ -363,5 +363,5 @@ def test_a_refusal_is_not_archived(
     refused = Crawled(replica, crawled.endpoint, crawled.bucket, crawled.mongo, tmp_path)
     ended = refused.run("crawl", "metacritic", data=tmp_path, S3_BUCKET=crawled.bucket)
     assert ended.code == 1
-    assert "metacritic refused us" in ended.log
+    assert "metacritic is blocking us" in ended.log
     assert objects(crawled.endpoint, crawled.bucket, "raw/") == before

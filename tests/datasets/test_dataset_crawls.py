@@ -109,8 +109,8 @@ def test_robots_txt_decides_before_the_first_page(
     [
         (None, "robots.txt can't be fetched: DownloadConnectionRefusedError: "),
         (Told(503), "robots.txt can't be fetched: HTTP status 503"),
-        (Told(403), "imdb refused us (status 403)"),
-        (Told(429, headers={"Retry-After": "7200"}), "imdb refused us (status 429)"),
+        (Told(403), "imdb is blocking us (status 403)"),
+        (Told(429, headers={"Retry-After": "7200"}), "imdb is blocking us (status 429)"),
     ],
     ids=["away", "broken", "refused", "too many"],
 )

@@ -45,7 +45,7 @@ NONE_STORED = {"titles/stored": 0, "titles/absent": 0}
 @pytest.mark.parametrize(
     ("stats", "problem"),
     [
-        ({"blocks/imdb/stopped": "imdb refused us (403)"}, "imdb refused us (403)"),
+        ({"blocks/imdb/stopped": "imdb is blocking us (403)"}, "imdb is blocking us (403)"),
         (
             {"blocks/imdb/challenge": 4, "blocks/imdb/refusal": 2},
             "6 of 100 responses were refusals",
@@ -128,9 +128,9 @@ def test_who_sees_the_end_of_a_run_tells_what_all_workers_left_undone() -> None:
 
 
 def test_a_crawl_that_joined_no_run_is_checked_too() -> None:
-    stats = {"finish_reason": "frontier_unreachable", "blocks/imdb/stopped": "imdb refused us"}
+    stats = {"finish_reason": "frontier_unreachable", "blocks/imdb/stopped": "imdb is blocking us"}
     assert find_problems(stats) == [
-        "imdb refused us",
+        "imdb is blocking us",
         "the crawl ended early (frontier_unreachable)",
     ]
 

@@ -992,7 +992,7 @@ async def test_a_request_is_charged_when_it_is_sent_and_nothing_is_credited(
     assert (await backend.ask("imdb", budget, charge=True)).spent
     reply = await backend.take(one, 9)
     assert (reply.deliveries, reply.site.spent, reply.account.open) == ([], True, 9)
-    assert reply.site.reason == "the budget of the day is spent"
+    assert reply.site.reason == "the daily budget is exhausted"
 
 
 async def test_a_day_spent_at_23_59_goes_on_at_00_01_in_the_same_run(

@@ -190,7 +190,7 @@ def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_an
         told = scrapy("progress", "--json", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
         [figures] = json.loads(told.output)["runs"]
         assert figures["state"] == "stopped"
-        assert "refused us" in figures["refusal"]
+        assert "is blocking us" in figures["refusal"]
         # The pause is over, and the site answers again.
         change(replica, latency=0, rate_limit=None)
         redis_client.hset(SiteKeys("metacritic").circuit, "until", 1)
@@ -221,7 +221,7 @@ def test_a_worker_that_starts_while_the_site_refuses_us_says_so_and_ends(
     until = (datetime.now(UTC).timestamp() + 3600) * 1000
     redis_client.hset(
         SiteKeys("metacritic").circuit,
-        mapping={"until": f"{until:.0f}", "reason": "metacritic refused us", "trips": 1},
+        mapping={"until": f"{until:.0f}", "reason": "metacritic is blocking us", "trips": 1},
     )
     finished = scrapy(
         "crawl",
@@ -231,7 +231,7 @@ def test_a_worker_that_starts_while_the_site_refuses_us_says_so_and_ends(
         REDIS_URL=redis_url,
     )
     assert finished.code == 1
-    why = f"metacritic refused us; metacritic is not asked until {utc_text(until / 1000)}"
+    why = f"metacritic is blocking us; metacritic is paused until {utc_text(until / 1000)}"
     assert finished.log.count(why) == 2  # when it is noticed, and in what comes next
     assert "(site_stopped)" in finished.log
     assert "Traceback" not in finished.log, finished.log

@@ -62,14 +62,14 @@ async def test_refusal_closes_the_gate_of_the_site_and_no_other(
     site: Site, status: int, retry_after: str
 ) -> None:
     site.headers = {"Retry-After": retry_after} if retry_after else {}
-    with pytest.raises(Closed, match="imdb refused us"):
+    with pytest.raises(Closed, match="imdb is blocking us"):
         await site.ask(body=b"", status=status)
-    with pytest.raises(Closed, match="imdb refused us"):
+    with pytest.raises(Closed, match="imdb is blocking us"):
         await site.ask("b")
     assert (await site.ask("b", site="imdb-datasets")).status == 200
     assert len(site.chain.sent) == 2
     stats = site.chain.crawler.stats
-    assert "imdb refused us" in stats.get_value("blocks/imdb/stopped")
+    assert "imdb is blocking us" in stats.get_value("blocks/imdb/stopped")
     await site.chain.close()
 
 

@@ -250,7 +250,7 @@ async def test_a_site_without_robots_txt_is_tried_after_30_s_and_then_after_twic
     assert world.times("/robots.txt") == [0, 30, 90, 210]
     why = "metacritic can't be reached: robots.txt can't be fetched: HTTP status 503"
     assert caplog.text.count(why) == 1
-    assert caplog.text.count("metacritic may be asked again") == 1
+    assert caplog.text.count("metacritic is no longer paused") == 1
     assert chain.engine.reasons == []  # it is the scheduler that ends a crawl
 
 
@@ -318,9 +318,9 @@ async def test_one_request_at_a_time_finds_out_whether_a_site_answers_again(
         assert len(world.paths) == 1
         await two.politeness.gate.ask()
         assert await send(two, "movie/c/") == ["200"]
-    said = "refused us (status 403); metacritic is not asked until 2026-09-22 12:00 UTC"
+    said = "is blocking us (status 403); metacritic is paused until 2026-09-22 12:00 UTC"
     assert caplog.text.count(said) == 1
-    assert "One request finds out whether metacritic answers again" in caplog.text
+    assert "Probing metacritic with one request" in caplog.text
 
 
 async def test_the_answer_to_an_older_request_does_not_open_a_site(world: World) -> None:
@@ -412,7 +412,7 @@ async def test_the_day_is_shared_and_the_last_request_of_it_is_sent(
     assert sorted(both[0] + both[1]) == [*["200"] * 5, *["Closed"] * 3]
     assert len(world.paths) == 5
     assert one.politeness.gate.closure.kind == "budget_spent"
-    said = "the budget of the day is spent; metacritic is not asked until 2026-09-22 00:00 UTC"
+    said = "the daily budget is exhausted; metacritic is paused until 2026-09-22 00:00 UTC"
     assert caplog.text.count(said) == 2  # by each crawl
     await asyncio.sleep(12 * HOUR)
     later = world.crawl(**budget)
@@ -467,5 +467,5 @@ async def test_a_worker_that_waits_says_for_which_site_and_why(
             await asyncio.sleep(1)
             two.politeness.gate.log_long_wait()
     (line,) = [text for text in caplog.messages if text.startswith("Waiting for")]
-    assert "refused us (status 403); another worker finds out whether it answers again" in line
+    assert "is blocking us (status 403); another worker sends the probe" in line
     assert await probe == ["200"]

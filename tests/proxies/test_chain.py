@@ -98,7 +98,7 @@ async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(
     for _ in range(2):
         with pytest.raises(
             Closed,
-            match=r"imdb refused us \(x-amzn-waf-action: challenge\)",
+            match=r"imdb is blocking us \(x-amzn-waf-action: challenge\)",
         ):
             await chain.send()
     assert chain.proxies is None

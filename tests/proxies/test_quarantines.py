@@ -136,7 +136,7 @@ async def test_a_good_answer_or_a_week_without_a_ban_ends_the_count_for_all(
         async with workers(open_backend) as (one, other):
             assert other.bans == 3
             await asyncio.sleep(0.1)
-            one.quarantines.answered(one.pool, one.pool.members["a:1"])
+            one.quarantines.report_success(one.pool, one.pool.members["a:1"])
             await until(lambda: other.bans == 0)
         assert await backend.exchange_bans("imdb", {}) == {}
 

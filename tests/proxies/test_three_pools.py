@@ -98,11 +98,11 @@ def test_what_proxies_suffer_is_known_to_the_next_crawl_and_costs_no_title(
         assert "failed" not in first.summary.titles
         if ends == "stored":
             assert (first.code, len(first.movies)) == (0, TITLES)
-            assert "refused us" not in first.log
+            assert "is blocking us" not in first.log
             assert "can't be reached" not in first.log
         else:
             assert (first.code, first.movies) == (1, [])
-            told = "imdb refused us" if ends == "refused" else "imdb can't be reached"
+            told = "imdb is blocking us" if ends == "refused" else "imdb can't be reached"
             assert told in first.log
         rows = [json.loads(line) for line in crawls.run("proxies", "--json").splitlines()]
         resting = {row["proxy"] for row in rows if row["state"] == "quarantined"}

@@ -26,7 +26,7 @@ def use(pool: ProxyPool, requests: int, *tried: str) -> str:
         proxy = pool.take(tried)
         assert proxy is not None
         proxy.is_busy = False
-        pool.answered(proxy.name)
+        pool.report_success(proxy.name)
         used += proxy.name.removeprefix("a:")
     return used
 
@@ -52,7 +52,7 @@ def test_a_banned_proxy_is_not_used_until_its_quarantine_is_over() -> None:
     assert made.ban("a:1", NOW, 0) == NOW + QUARANTINE_SECONDS
     # Answers to requests that were sent before change nothing.
     assert made.ban("a:1", NOW + 1, 0) is None
-    assert not made.answered("a:1")
+    assert not made.report_success("a:1")
     for later, used in (
         (0, "22222"),
         (QUARANTINE_SECONDS - 0.001, "22222"),
@@ -75,5 +75,5 @@ def test_a_quarantine_doubles_to_a_week_and_a_good_answer_or_a_week_forgets_it()
     assert made.ban("a:1", now, 0) == now + QUARANTINE_SECONDS
     now += QUARANTINE_SECONDS
     made.reanimate(now)
-    assert made.answered("a:1")
+    assert made.report_success("a:1")
     assert made.ban("a:1", now, 0) == now + QUARANTINE_SECONDS
