@@ -237,9 +237,9 @@ class Fetched:
     site: Site
     outcome: Outcome = "ok"
     at: datetime
-    asked_id: str | None
+    requested_id: str | None
     """None: the title of `title_id`, whatever its id is."""
-    got_id: str | None = None
+    page_id: str | None = None
     """The id that the page itself names."""
     other_id: str | None = None
     """The id of another title, whose page came; only of an error."""
@@ -259,12 +259,12 @@ class Fetched:
     @property
     def site_id(self) -> str | None:
         """The id, as of an item."""
-        return self.asked_id
+        return self.requested_id
 
     @classmethod
-    def of(cls, site: Site, asked_id: str, due: dict[str, Any] | None, at: datetime) -> Fetched:
+    def of(cls, site: Site, requested_id: str, due: dict[str, Any] | None, at: datetime) -> Fetched:
         """Return the outcome of a title's request; `due` is as requests have it."""
-        fetched = cls(site=site, at=at, asked_id=asked_id)
+        fetched = cls(site=site, at=at, requested_id=requested_id)
         if due is not None:
             fetched.title_id = due["title_id"]
             fetched.evidence = due["evidence"]
@@ -277,7 +277,7 @@ class CoveredBySeries:
 
     site: Site
     at: datetime
-    asked_id: str
+    requested_id: str
     released: date | None = None
     lacks_scores: bool = False
     """Whether that page lacked a score, so that the season's own page is still needed."""

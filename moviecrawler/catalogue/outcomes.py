@@ -56,7 +56,7 @@ def write_outcomes(cursor: Any, outcomes: Sequence[Fetched | CoveredBySeries]) -
             continue
         if outcome.other_id and outcome.title_id:
             _review_page(cursor, outcome)
-        end = outcome if outcome.evidence is None else _end_of_judged(cursor, outcome)
+        end = outcome if outcome.evidence is None else _outcome_of_candidate(cursor, outcome)
         if end is not None:
             ends.append(end)
     if ends:
@@ -82,12 +82,12 @@ def _review_page(cursor: Any, outcome: Fetched) -> None:
     if not cursor.rowcount:
         return  # the title was merged into another one
     reason = f"but its page is that of {storable(str(outcome.other_id))}"
-    asked = storable(str(outcome.asked_id))
-    values = (outcome.title_id, outcome.site, asked, "review", 0.0, [reason], outcome.at)
+    requested = storable(str(outcome.requested_id))
+    values = (outcome.title_id, outcome.site, requested, "review", 0.0, [reason], outcome.at)
     cursor.execute(_STORE_DECISION, values)
 
 
-def _end_of_judged(cursor: Any, outcome: Fetched) -> Fetched | None:
+def _outcome_of_candidate(cursor: Any, outcome: Fetched) -> Fetched | None:
     """Store the decision on a page, and reject an id that is not the title's.
 
     Return the title's outcome, if there is one.
@@ -99,34 +99,34 @@ def _end_of_judged(cursor: Any, outcome: Fetched) -> Fetched | None:
     )
     if (known := cursor.fetchone()) is None:
         return None  # the title was merged into another one
-    asked = storable(str(outcome.asked_id))
-    page = asked if outcome.got_id is None else storable(outcome.got_id)
+    requested = storable(str(outcome.requested_id))
+    page = requested if outcome.page_id is None else storable(outcome.page_id)
     decision = outcome.decision
     reasons = [storable(reason) for reason in outcome.reasons]
     if decision == "accepted":
         decision, reasons = _accept(cursor, outcome, page, reasons)
     verdicts: dict[str, tuple[str, list[str]]] = {}
     if decision is not None:
-        verdicts[asked] = "refused", [f"but it leads to {page}"]
+        verdicts[requested] = "refused", [f"but it leads to {page}"]
         verdicts[page] = decision, reasons
-        if decision == "accepted" and asked != page:
-            del verdicts[asked]
+        if decision == "accepted" and requested != page:
+            del verdicts[requested]
     elif outcome.outcome == "absent":
-        verdicts[asked] = "refused", ["but the site has no such page"]
+        verdicts[requested] = "refused", ["but the site has no such page"]
     for site_id, (verdict, why) in verdicts.items():
         cursor.execute(
             _STORE_DECISION, (title_id, site, site_id, verdict, outcome.score, why, outcome.at)
         )
     if verdicts and decision != "accepted":
         if not outcome.has_more_ids:
-            cursor.execute(_REJECT_ID, (outcome.at, title_id, site, asked, page))
+            cursor.execute(_REJECT_ID, (outcome.at, title_id, site, requested, page))
         return None
     if decision == "accepted":
-        return replace(outcome, asked_id=asked, got_id=page)
+        return replace(outcome, requested_id=requested, page_id=page)
     if outcome.other_id is not None and outcome.has_more_ids:
         return None
     # Without an id the title itself is meant, whatever id was requested.
-    return replace(outcome, asked_id=None if known.site_id is None else asked, got_id=None)
+    return replace(outcome, requested_id=None if known.site_id is None else requested, page_id=None)
 
 
 def _accept(

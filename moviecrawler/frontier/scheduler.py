@@ -345,7 +345,9 @@ class FrontierScheduler(BaseScheduler):
         """Tell the catalogue of a title that became a dead letter while nobody was at it."""
         title_id = due_title_of(letter_id)
         if title_id is not None:
-            note = Fetched(site=self.spider.site, at=utc_now(), asked_id=None, title_id=title_id)
+            note = Fetched(
+                site=self.spider.site, at=utc_now(), requested_id=None, title_id=title_id
+            )
             self.crawler.signals.send_catch_log(title_failed, note=note, request=None)
 
     def _give_back(self, lease: Lease) -> None:

@@ -127,7 +127,7 @@ class PostgresPipeline(BatchingPipeline):
             request.meta[_IS_COUNTED] = True
         failed = replace(note, outcome="error")
         if note.decision == "accepted":  # the page is the title's, but could not be stored
-            failed = replace(failed, decision=None, got_id=None)
+            failed = replace(failed, decision=None, page_id=None)
         self._put_news(failed, request)
 
     def _put_news(self, news: Fetched | Listed, request: Request | None = None) -> None:

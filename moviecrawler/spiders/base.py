@@ -453,7 +453,7 @@ class MovieSpider(scrapy.Spider):
     def _note_of(self, movie: Movie, requested_id: str, due: Due | None = None) -> Fetched:
         """Return what the catalogue is told of a title that was read."""
         note = Fetched.of(self.site, requested_id, due, movie.scraped_at or utc_now())
-        note.got_id = movie.site_id
+        note.page_id = movie.site_id
         note.released = release_of(movie.release_date, movie.year)
         return note
 

@@ -350,6 +350,6 @@ class DatasetSpider(ListSpider):
         if list_name is not None:
             self.list_missed(url, "failed", reason)
         for site_id in missing:
-            note = Fetched(site=self.site, at=utc_now(), asked_id=site_id, outcome="put off")
+            note = Fetched(site=self.site, at=utc_now(), requested_id=site_id, outcome="put off")
             why = f"IMDb's datasets: {reason}"
             yield from self.title_missed(site_id, None, "failed", why, note.at, note)

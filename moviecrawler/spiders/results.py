@@ -69,7 +69,7 @@ def covered(season: Movie, at: datetime) -> CoveredBySeries:
     return CoveredBySeries(
         site=season.site,
         at=at,
-        asked_id=str(season.site_id),
+        requested_id=str(season.site_id),
         released=release_of(season.release_date, season.year),
         lacks_scores=any(
             column_of(f"scores.{kind}") in season.unknown_fields for kind in SCOREBOARD_KINDS

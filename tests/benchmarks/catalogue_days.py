@@ -108,7 +108,7 @@ def main() -> None:
                             site="imdb",
                             outcome=end,
                             at=now,
-                            asked_id=each.ids[0],
+                            requested_id=each.ids[0],
                             title_id=each.title_id,
                         )
                         for each, end in zip(taken, ends, strict=True)

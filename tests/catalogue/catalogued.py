@@ -55,13 +55,15 @@ def wikidata(
 def outcome(
     site_id: str, ended: Any = "ok", *, site: Any = "imdb", at: datetime = NOW, **fields: Any
 ) -> Fetched:
-    return Fetched(site=site, outcome=ended, at=at, asked_id=site_id, **fields)
+    return Fetched(site=site, outcome=ended, at=at, requested_id=site_id, **fields)
 
 
 def judged(site_id: str, title_id: int, decision: Any = "accepted", **fields: Any) -> Fetched:
     """Return the outcome of a page of Rotten Tomatoes that was compared with a title."""
     compared = (
-        {"got_id": site_id, "score": 2.5, "reasons": ["same title"]} if decision is not None else {}
+        {"page_id": site_id, "score": 2.5, "reasons": ["same title"]}
+        if decision is not None
+        else {}
     )
     given = {
         "site": "rottentomatoes",
@@ -71,7 +73,7 @@ def judged(site_id: str, title_id: int, decision: Any = "accepted", **fields: An
         **compared,
         **fields,
     }
-    return Fetched(asked_id=site_id, title_id=title_id, decision=decision, **given)
+    return Fetched(requested_id=site_id, title_id=title_id, decision=decision, **given)
 
 
 def page(site: Any, site_id: str, title: str, **fields: Any) -> Movie:

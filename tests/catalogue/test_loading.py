@@ -34,7 +34,7 @@ def test_an_import_adds_and_changes_and_repeats_nothing(store: Catalogued) -> No
     assert {store.state("tt1000001", site).popularity for site in ("imdb", "metacritic")} == {12.5}
     # What a crawl has stored are the import's titles, too.
     store.write(page("imdb", "tt1000009", "Title 9", imdb_id="tt1000009"))
-    store.record(outcome("tt1000009", got_id="tt1000009"))
+    store.record(outcome("tt1000009", page_id="tt1000009"))
     assert store.bring_in(row(9)).added == 0
     assert "tt1000009" not in store.due_ids()
 

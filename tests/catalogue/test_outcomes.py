@@ -100,7 +100,7 @@ def test_a_title_that_only_the_catalogue_knows_gets_the_record_that_names_its_id
     store.write(page("metacritic", "movie/other", "Other", imdb_id="tt1000002"))
     stored = store.state("tt1000001", "metacritic")
     assert (stored.site_id, stored.state, stored.id_source) == ("movie/dune", "never", "joined")
-    store.record(outcome("movie/dune", site="metacritic", got_id="movie/dune"))
+    store.record(outcome("movie/dune", site="metacritic", page_id="movie/dune"))
     assert store.state("tt1000001", "metacritic").state == "ok"
     # The id on a page may be that of a pilot or a dub: with another title and year it joins
     # nothing.
@@ -228,7 +228,7 @@ def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(store: Ca
     store.list_names(SITE, "m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022")
     (found,) = store.unfound()
     leads: Any = {
-        "got_id": "m/dune_1984",
+        "page_id": "m/dune_1984",
         "decision": "review",
         "score": 1.0,
         "reasons": ["same title"],

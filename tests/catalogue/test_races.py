@@ -32,7 +32,7 @@ def ended(found: DueTitle, how: Any = "ok", **fields: Any) -> Any:
 
 def compared(found: DueTitle, site_id: str, decision: Any, **fields: Any) -> Any:
     return judged(
-        found.ids[0], found.title_id, decision, evidence=found.evidence, got_id=site_id, **fields
+        found.ids[0], found.title_id, decision, evidence=found.evidence, page_id=site_id, **fields
     )
 
 
@@ -67,7 +67,7 @@ def test_a_record_that_is_moved_while_it_is_fetched_takes_its_outcome_along(
     linked(store, 1, "m/one")
     (found,) = store.due(site=SITE, now=NOW + 100 * DAY)
     (moved,) = store.sql("SELECT move_record('rottentomatoes', 'm/one')")[0]
-    store.record(ended(found, got_id="m/one", at=NOW + 100 * DAY))
+    store.record(ended(found, page_id="m/one", at=NOW + 100 * DAY))
     columns = "state::text, site_id, last_success"
     statement = (
         f"SELECT {columns} FROM title_sites"  # noqa: S608 - ours
@@ -128,7 +128,7 @@ def test_a_page_that_moves_to_an_id_of_another_title_is_that_titles(
     later = NOW + 100 * DAY
     one, two = sorted(store.due(site=SITE, now=later), key=lambda found: found.title_id)
     store.write(page(SITE, "m/new", "Title 2", scraped_at=later, fetch=led_from("m/old")))
-    store.record(ended(one, got_id="m/new", at=later), ended(two, got_id="m/new", at=later))
+    store.record(ended(one, page_id="m/new", at=later), ended(two, page_id="m/new", at=later))
     assert store.sql("SELECT count(*) FROM records WHERE site = 'rottentomatoes'") == [(2,)]
     found = store.sql(
         "SELECT site_id, state::text, last_success FROM title_sites"

@@ -47,7 +47,7 @@ def told(store: Catalogued, *ids: str, at: datetime = NOW, year: int = 2002, **f
     released = date(year, 12, 31)
     store.record(
         *(
-            CoveredBySeries(site=SITE, at=at, asked_id=site_id, released=released, **fields)
+            CoveredBySeries(site=SITE, at=at, requested_id=site_id, released=released, **fields)
             for site_id in ids
         )
     )

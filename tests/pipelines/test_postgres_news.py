@@ -95,7 +95,7 @@ def request_of(**known: Any) -> Request:
 
 
 def fetched(**fields: Any) -> Fetched:
-    return Fetched(**{"site": "imdb", "at": NOW, "asked_id": ID, "got_id": ID, **fields})
+    return Fetched(**{"site": "imdb", "at": NOW, "requested_id": ID, "page_id": ID, **fields})
 
 
 def movie(note: Fetched | CoveredBySeries | None, **fields: Any) -> Movie:
@@ -172,10 +172,10 @@ async def test_a_dead_letter_is_an_error_and_a_season_of_a_list_none(
 ) -> None:
     async with crawling(database_url, tmp_path) as running:
         ((title_id,),) = execute(database_url, "SELECT title_id FROM titles")
-        letter = fetched(asked_id=None, got_id=None, title_id=title_id)
+        letter = fetched(requested_id=None, page_id=None, title_id=title_id)
         running.tell(title_failed, note=letter, request=None)
         assert await running.settled() == ("error", 1)
-        season = movie(CoveredBySeries(site="imdb", at=NOW, asked_id=ID), source="list")
+        season = movie(CoveredBySeries(site="imdb", at=NOW, requested_id=ID), source="list")
         running.tell(signals.item_dropped, item=season, response=None, exception=None)
         assert await running.settled() == ("error", 1)
 

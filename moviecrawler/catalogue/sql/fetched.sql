@@ -1,21 +1,22 @@
--- Writes outcomes. An outcome is that of the title which was due, if that has one of the two ids;
--- otherwise that of the title which has one by now. Without ids, it is the first's whatever its id
--- is.
--- outcomes: JSON array of {n, site, title_id, asked_id, got_id, other_id, outcome, at, released}.
+-- Writes outcomes. An outcome belongs to (1) the title that was due, if its id is requested_id or
+-- page_id; (2) else the title that has one of them; (3) the title that was due, where no id was
+-- requested.
+-- outcomes: JSON array of {n, site, title_id, requested_id, page_id, other_id, outcome, at,
+--     released}
 WITH found AS (
     SELECT DISTINCT ON (s.title_id, s.site)
-        s.title_id, s.site, o.asked_id, o.other_id, o.outcome, o.at,
+        s.title_id, s.site, o.requested_id, o.other_id, o.outcome, o.at,
         s.failures + (o.outcome = 'error')::integer AS failed,
         fetch_interval(s.title_id, o.released, o.at) AS every
     FROM jsonb_to_recordset(%(outcomes)s) AS o (
-        n integer, site text, title_id bigint, asked_id text, got_id text, other_id text,
+        n integer, site text, title_id bigint, requested_id text, page_id text, other_id text,
         outcome text, at timestamptz, released date)
     CROSS JOIN LATERAL (
         SELECT s.* FROM title_sites s
         WHERE s.site = o.site
-            AND (s.site_id IN (o.asked_id, o.got_id)
-                OR o.asked_id IS NULL AND s.title_id = o.title_id)
-        ORDER BY s.title_id = o.title_id DESC NULLS LAST, s.site_id = o.got_id DESC NULLS LAST
+            AND (s.site_id IN (o.requested_id, o.page_id)
+                OR o.requested_id IS NULL AND s.title_id = o.title_id)
+        ORDER BY s.title_id = o.title_id DESC NULLS LAST, s.site_id = o.page_id DESC NULLS LAST
         LIMIT 1
     ) s
     ORDER BY s.title_id, s.site, o.n DESC
@@ -24,7 +25,7 @@ WITH found AS (
     DELETE FROM title_matches m
     USING found o
     WHERE o.outcome = 'ok' AND m.title_id = o.title_id AND m.site = o.site
-        AND m.site_id = o.asked_id AND m.decision = 'review' AND NOT m.by_hand
+        AND m.site_id = o.requested_id AND m.decision = 'review' AND NOT m.by_hand
 ), due AS (
     -- After an error a title is due a day later, doubled with each further error in a row, up to
     -- its interval; after the page of another title in 14 days. What was put off, as the network or
