@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from moviecrawler.basics.texts import fold
 from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError
@@ -27,7 +27,7 @@ class FieldPath:
 
     __slots__ = ("field", "parse", "paths")
 
-    def __init__(self, field: str, parse: Callable[[Any], Any], *paths: str) -> None:
+    def __init__(self, field: str, parse: Callable[..., object], *paths: str) -> None:
         """Take a field, what returns its value, ABSENT or None, and its paths.
 
         The paths are in order of preference; dots separate the keys of each.
@@ -41,7 +41,7 @@ _MOST_COUNTED = 10**9
 """More votes than any title has."""
 
 
-def get_path(data: Any, *path: str) -> Any:
+def get_path(data: object, *path: str) -> object:
     """Return the value at `path`, or None when a step of it is missing or null."""
     for depth, step in enumerate(path):
         if isinstance(data, dict):
@@ -53,7 +53,7 @@ def get_path(data: Any, *path: str) -> Any:
     return data
 
 
-def text(data: Any, *path: str) -> str | None:
+def text(data: object, *path: str) -> str | None:
     """Return the text at `path`; None when it is empty.
 
     White space is folded, and HTML entities are resolved.
@@ -66,7 +66,7 @@ def text(data: Any, *path: str) -> str | None:
     return fold(html.unescape(value)) or None
 
 
-def number(data: Any, *path: str) -> float | None:
+def number(data: object, *path: str) -> float | None:
     """Return the number at `path`."""
     value = get_path(data, *path)
     if value is None:
@@ -76,7 +76,7 @@ def number(data: Any, *path: str) -> float | None:
     return float(value)
 
 
-def integer(data: Any, *path: str) -> int | None:
+def integer(data: object, *path: str) -> int | None:
     """Return the whole number at `path`."""
     value = number(data, *path)
     if value is not None and value != int(value):
@@ -84,7 +84,7 @@ def integer(data: Any, *path: str) -> int | None:
     return None if value is None else int(value)
 
 
-def items(data: Any, *path: str) -> list[Any]:
+def items(data: object, *path: str) -> list[object]:
     """Return the list at `path`, without its nulls; empty when there is none."""
     value = get_path(data, *path)
     if value is None:
@@ -94,7 +94,7 @@ def items(data: Any, *path: str) -> list[Any]:
     return [item for item in value if item is not None]
 
 
-def as_list(data: Any, *path: str) -> list[Any]:
+def as_list(data: object, *path: str) -> list[object]:
     """Return the list at `path`, or a list of the one value there.
 
     JSON-LD has a single value with or without a list.
@@ -103,7 +103,7 @@ def as_list(data: Any, *path: str) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def size(data: Any, *path: str) -> int | None:
+def size(data: object, *path: str) -> int | None:
     """Return the number of something at `path`, 0 and up."""
     value = integer(data, *path)
     if value is not None and not 0 <= value <= _MOST_COUNTED:
@@ -111,12 +111,12 @@ def size(data: Any, *path: str) -> int | None:
     return value
 
 
-def positive(data: Any, *path: str) -> int | None:
+def positive(data: object, *path: str) -> int | None:
     """Return the number of something at `path`, 1 and up; 0 says nothing."""
     return size(data, *path) or None
 
 
-def read(reader: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | NoValue:
+def read(reader: Callable[..., _T | NoValue], data: object, *path: str) -> _T | NoValue:
     """Return what `reader` returns for the value at `path`.
 
     Returns ABSENT where that value is null or an empty list, and None where a key is missing.
@@ -137,13 +137,13 @@ def read(reader: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | N
     return ABSENT if data == found == [] else found
 
 
-def texts(*leaf: str) -> Callable[[Any], list[str] | None]:
+def texts(*leaf: str) -> Callable[[object], list[str] | None]:
     """Return a reader of the texts at `leaf` of a list's items.
 
     It returns None where an item has no such text, as it is another list then.
     """
 
-    def read_texts(listed: Any) -> list[str] | None:
+    def read_texts(listed: object) -> list[str] | None:
         found = [text(item, *leaf) for item in items(listed)]
         return None if None in found else [each for each in found if each]
 
@@ -151,8 +151,8 @@ def texts(*leaf: str) -> Callable[[Any], list[str] | None]:
 
 
 def readers(
-    convert: Callable[[Any], Any], sources: Collection[Any], *paths: str
-) -> list[Callable[[], Any]]:
+    convert: Callable[..., object], sources: Collection[object], *paths: str
+) -> list[Callable[[], object]]:
     """Return the readers of a fact's positions.
 
     The first path is read in each of the objects, then the next path. Dots separate a path's keys.
@@ -164,7 +164,9 @@ def readers(
     ]
 
 
-def extract_fields(found: Findings, fields: Iterable[FieldPath], sources: Collection[Any]) -> None:
+def extract_fields(
+    found: Findings, fields: Iterable[FieldPath], sources: Collection[object]
+) -> None:
     """Set each of the fields to the first value at its paths in the objects."""
     for each in fields:
         found.set_first(each.field, *readers(each.parse, sources, *each.paths))
@@ -174,7 +176,7 @@ def _name(path: tuple[str, ...]) -> str:
     return ".".join(path) or "page"
 
 
-def _brief(value: Any) -> str:
+def _brief(value: object) -> str:
     shown = repr(value)
     # A length that fits a log line.
     return shown if len(shown) <= 60 else f"{shown[:57]}…"  # noqa: PLR2004

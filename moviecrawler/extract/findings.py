@@ -63,7 +63,7 @@ class Findings:
         self._absent: set[str] = set()
         self._unreadable: set[str] = set()
 
-    def set_first(self, field: str, *readers: Callable[[], Any]) -> None:
+    def set_first(self, field: str, *readers: Callable[[], object]) -> None:
         """Set a field to the first value that a reader returns.
 
         The field is one of `Movie`, or a part such as `scores.imdb`. It is stated absent only where
@@ -154,7 +154,7 @@ def one_of_each_title(titles: Iterable[RelatedTitle]) -> list[RelatedTitle]:
     return first_of_each(titles, lambda title: title.site_id)
 
 
-def scores_of(*readers: Callable[[], Any]) -> list[Score]:
+def scores_of(*readers: Callable[[], object]) -> list[Score]:
     """Return the scores of a row of a list; one that can't be read is left out.
 
     A row of a list states no absence.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from moviecrawler.basics.values import parse_count, parse_decimal
 from moviecrawler.extract import dig
@@ -43,7 +43,7 @@ _NO_POSTER: Final = re.compile(
 )
 
 
-def objects(body: bytes) -> Iterator[dict[str, Any]]:
+def objects(body: bytes) -> Iterator[dict[str, object]]:
     """Yield the page's JSON-LD objects in order, each with the first of its types, or none.
 
     Skips a script that is no JSON: some templates leave quotes unescaped.
@@ -56,38 +56,38 @@ def objects(body: bytes) -> Iterator[dict[str, Any]]:
                         yield {**part, "@type": dig.text(first_of(part.get("@type")))}
 
 
-def title_of(body: bytes) -> dict[str, Any]:
+def title_of(body: bytes) -> dict[str, object]:
     """Return the title in a page's JSON-LD; empty without one."""
     return next((data for data in objects(body) if data["@type"] in KINDS), {})
 
 
-def kind_of(data: dict[str, Any]) -> TitleKind | None:
+def kind_of(data: dict[str, object]) -> TitleKind | None:
     """Return the kind of a title; None where its type is another."""
     name: str | None = attempt(partial(dig.text, first_of(data.get("@type"))))
     return KINDS.get(name or "")
 
 
-def listed_titles(body: bytes) -> list[dict[str, Any]]:
+def listed_titles(body: bytes) -> list[dict[str, object]]:
     """Return the titles in a page's ItemList, in order; empty without one."""
     lists = (data for data in objects(body) if data["@type"] == "ItemList")
     return [title for data in lists for title in _members(data)]
 
 
-def _members(data: Any) -> Iterator[dict[str, Any]]:
+def _members(data: object) -> Iterator[dict[str, object]]:
     """Yield what an ItemList or a ListItem leads to, which can be another ItemList."""
     inner = [*dig.as_list(data, "itemListElement"), *dig.as_list(data, "item")]
-    if not inner:
+    if not inner and isinstance(data, dict):
         yield data
     for member in inner:
         yield from _members(member)
 
 
 def extract_fields(
-    found: Findings, linked: dict[str, Any], fields: Iterable[dig.FieldPath]
+    found: Findings, linked: dict[str, object], fields: Iterable[dig.FieldPath]
 ) -> None:
     """Set the fields that have no value yet from a title's JSON-LD. A 0 there states nothing."""
 
-    def value(convert: Callable[[Any], Any], path: str) -> Any:
+    def value(convert: Callable[..., object], path: str) -> object:
         stated = dig.read(convert, linked, *path.split("."))
         return None if stated is ABSENT or stated == 0 else stated
 
@@ -95,18 +95,18 @@ def extract_fields(
         found.set_first(each.field, *(partial(value, each.parse, path) for path in each.paths))
 
 
-def first_of(value: Any) -> Any:
+def first_of(value: object) -> object:
     """Return the first value of a list; a value that is not a list itself."""
     return next(iter(value), None) if isinstance(value, list) else value
 
 
-def parsed(parse: Callable[[str], Any], value: Any) -> Any:
+def parsed(parse: Callable[[str], object], value: object) -> object:
     """Return what a text says; None for what is not a text."""
     text = dig.text(value)
     return parse(text) if text else None
 
 
-def texts(value: Any) -> list[str]:
+def texts(value: object) -> list[str]:
     """Return the texts of a list."""
     return [*filter(None, map(dig.text, dig.as_list(value)))]
 
@@ -116,7 +116,7 @@ def plot(text: str) -> str | None:
     return None if _NO_PLOT.search(text) else text
 
 
-def picture(value: Any) -> str | None:
+def picture(value: object) -> str | None:
     """Return the address of a picture that is not a mere stand-in."""
     shown = first_of(value)
     urls = (
@@ -128,7 +128,7 @@ def picture(value: Any) -> str | None:
     return address if address.startswith("http") and not _NO_POSTER.search(address) else None
 
 
-def people(role: Role, value: Any) -> list[Credit]:
+def people(role: Role, value: object) -> list[Credit]:
     """Return the people of a list.
 
     A person without a list is refused: some pages repeat the key, so that only the last is there.
@@ -141,7 +141,7 @@ def people(role: Role, value: Any) -> list[Credit]:
     return new_credits(role, map(Person, names, links))
 
 
-def number(value: Any) -> float | None:
+def number(value: object) -> float | None:
     """Return a number, which may be written as text. Raises ValueError for anything else."""
     if isinstance(value, str):
         return float(parse_count(value)[0]) if "," in value else parse_decimal(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.findings import attempt
@@ -38,7 +38,7 @@ def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
     )
 
 
-def linked_score(kind: ScoreKind, value: Any, *, of_users: bool = False) -> Score | None:
+def linked_score(kind: ScoreKind, value: object, *, of_users: bool = False) -> Score | None:
     """Return the score that JSON-LD states; None for one of another scale.
 
     One site has the users' score of some titles under the same key: `of_users` is whether that is
@@ -56,5 +56,5 @@ def linked_score(kind: ScoreKind, value: Any, *, of_users: bool = False) -> Scor
     return new_score(kind, share, int(count) if count == int(count) else None)
 
 
-def _number_in(rating: Any, key: str) -> float | None:
+def _number_in(rating: object, key: str) -> float | None:
     return attempt(lambda: linked_data.number(dig.get_path(rating, key)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.embedded import stated_addresses
@@ -48,7 +48,7 @@ def new_title(
     )
 
 
-def title_in(site: Site, body: bytes) -> tuple[str, str, dict[str, Any]]:
+def title_in(site: Site, body: bytes) -> tuple[str, str, dict[str, object]]:
     """Return the id, the name and the JSON-LD of the title that a page is about.
 
     Raises ShapeError when it names none, or several.

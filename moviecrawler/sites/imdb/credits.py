@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError
@@ -35,6 +35,7 @@ _ROLES: dict[str | None, Role] = {
     "creator": "creator",
     _GROUP + "85198717-6c2d-481e-93a5-47858774bcce": "creator",
 }
+_PARTS_PLAYED = {"characters", "creditedRoles"}
 _HEADS = ("principalCredits", "principalCreditsV2", "crewV2")
 """The groups in the head of a page."""
 CREDIT_KEYS = ("directors", "writers", "creators", "cast", "castV2", "principalCast", *_HEADS)
@@ -42,7 +43,7 @@ CREDIT_KEYS = ("directors", "writers", "creators", "cast", "castV2", "principalC
 
 
 def credit_readers(
-    sources: list[Any], role: Role
+    sources: list[dict[str, object]], role: Role
 ) -> Iterator[Callable[[], list[Credit] | NoValue]]:
     """Yield a reader for each position of a role's list.
 
@@ -61,7 +62,7 @@ def credit_readers(
             yield partial(_of_head, source, key, role)
 
 
-def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoValue:
+def _of_main_column(source: Mapping[str, object], role: Role) -> list[Credit] | NoValue:
     if role != "cast":
         return dig.read(partial(_of_groups, role), source, f"{role}s")
     edges = dig.read(dig.items, source, "cast", "edges")
@@ -77,7 +78,7 @@ def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoV
     return _credits(role, listed) if listed else ABSENT
 
 
-def _of_head(source: Mapping[str, Any], key: str, role: Role) -> list[Credit] | None:
+def _of_head(source: Mapping[str, object], key: str, role: Role) -> list[Credit] | None:
     """Read a group in the head of a page; None when it leaves out people."""
     for group in dig.items(source, key):
         named = dig.text(group, "category", "id") or dig.text(group, "grouping", "groupingId")
@@ -88,29 +89,29 @@ def _of_head(source: Mapping[str, Any], key: str, role: Role) -> list[Credit] | 
     return None
 
 
-def _of_groups(role: Role, groups: Any) -> list[Credit]:
+def _of_groups(role: Role, groups: object) -> list[Credit]:
     """Read groups of credits, which have no group for a role that nobody has."""
     return _credits(role, _in_groups(groups))
 
 
-def _in_groups(groups: Any) -> list[Any]:
+def _in_groups(groups: object) -> list[object]:
     listed = [credit for group in dig.items(groups) for credit in dig.items(group, "credits")]
     if groups and not listed:
         raise ShapeError("credits", "groups without credits")
     return listed
 
 
-def _credits(role: Role, listed: list[Any]) -> list[Credit]:
+def _credits(role: Role, listed: list[object]) -> list[Credit]:
     return one_of_each(role, [_credit(raw, role) for raw in listed if raw is not None])
 
 
-def _credit(raw: Any, role: Role) -> Credit:
+def _credit(raw: object, role: Role) -> Credit:
     """Return one credit: an object of the API, in one of its two versions."""
     name = dig.text(raw, "name", "nameText", "text")
     person_id = dig.text(raw, "name", "id")
     if name is None or person_id is None or not PERSON_ID.fullmatch(person_id):
         raise ShapeError("credits", f"a {role} with the name {name!r} and the id {person_id!r}")
-    if role == "cast" and not {"characters", "creditedRoles"} & raw.keys():
+    if role == "cast" and isinstance(raw, dict) and not _PARTS_PLAYED & raw.keys():
         raise ShapeError("credits", "a member of the cast without a key for characters")
     played = dict.fromkeys(_characters(raw)) if role == "cast" else ()
     return Credit(
@@ -118,7 +119,7 @@ def _credit(raw: Any, role: Role) -> Credit:
     )
 
 
-def _characters(raw: Any) -> Iterator[str]:
+def _characters(raw: object) -> Iterator[str]:
     """Yield whom a member of the cast plays.
 
     Raises ShapeError when it isn't said where it should be.
@@ -132,7 +133,7 @@ def _characters(raw: Any) -> Iterator[str]:
             yield _name_of(dig.get_path(character, "node"))
 
 
-def _name_of(character: Any) -> str:
+def _name_of(character: object) -> str:
     name = dig.text(character) if isinstance(character, str) else dig.text(character, "name")
     if name is None:
         raise ShapeError("credits", "a character without a name")
@@ -142,7 +143,7 @@ def _name_of(character: Any) -> str:
 # --- The page of full credits ---------------------------------------------------------------------
 
 
-def of_full_credits(categories: Any, role: Role) -> list[Credit] | None:
+def of_full_credits(categories: object, role: Role) -> list[Credit] | None:
     """Read a role's list on the page of full credits; None where it has none.
 
     The cast has its first 250 there; another list that leaves out people is not read.
@@ -156,7 +157,7 @@ def of_full_credits(categories: Any, role: Role) -> list[Credit] | None:
     return None
 
 
-def _full_credit(row: Any, role: Role) -> Credit:
+def _full_credit(row: object, role: Role) -> Credit:
     name = dig.text(row, "rowTitle")
     person_id = dig.text(row, "id")
     if name is None or person_id is None or not PERSON_ID.fullmatch(person_id):

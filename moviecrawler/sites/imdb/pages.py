@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from moviecrawler.basics.texts import fold
 from moviecrawler.basics.values import parse_runtime
@@ -50,7 +50,7 @@ def title(body: bytes) -> Page:
     content = props.get("contentData")
     if isinstance(content, dict) and "categories" in content:
         return Page(site="imdb", kind="fullcredits", movie=finished(read_full_credits(content)))
-    sources = [about for key in _SOURCES if (about := props.get(key))]
+    sources = [about for key in _SOURCES if isinstance(about := props.get(key), dict) and about]
     try:
         found = read_movie(sources) if sources else _linked(body)
     except ShapeError as error:
@@ -75,7 +75,7 @@ def _linked(body: bytes) -> Findings:
     tag = _TITLE.search(body)
     if tag is None or not fold(html.unescape(decode_text(tag[1]))).startswith(shown):
         raise ShapeError("title", f"the page's <title> is not {shown!r}")
-    found = Findings(new_title("imdb", site_id, shown, linked_data.KINDS[linked["@type"]]))
+    found = Findings(new_title("imdb", site_id, shown, linked_data.kind_of(linked)))
     found.set_first("original_title", lambda: None if shown == name else name)
     linked_data.extract_fields(found, linked, _LINKED)
     return found
@@ -117,7 +117,7 @@ def _charted(body: bytes) -> list[Entry]:
     ]
 
 
-def _linked_entry(data: dict[str, Any]) -> Entry:
+def _linked_entry(data: dict[str, object]) -> Entry:
     """Return a row of JSON-LD, without a rank. Raises ShapeError when it has no id or title."""
     site_id = id_in_url("imdb", dig.text(data, "url"))
     name = dig.text(data, "alternateName") or dig.text(data, "name")
@@ -131,7 +131,7 @@ def _linked_entry(data: dict[str, Any]) -> Entry:
     )
 
 
-def _entry(node: Any, edge: Any) -> Entry:
+def _entry(node: object, edge: object) -> Entry:
     """Return a row of a chart without what can't be read.
 
     Raises ShapeError when it has no id or title.

@@ -6,7 +6,7 @@ IMDb's pages have had these objects since 2022. A field that has moved gets one 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.dig import FieldPath
@@ -17,6 +17,8 @@ from moviecrawler.sites.imdb.credits import CREDIT_KEYS, credit_readers, of_full
 from moviecrawler.sites.titles import new_title
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from moviecrawler.items import TitleKind
 
 _NODE_TEXTS: Final = dig.texts("node", "text")
@@ -114,7 +116,7 @@ KEYS: Final = (
 """All keys of such an object under which something is read. The others aren't even decoded."""
 
 
-def read_movie(sources: list[dict[str, Any]]) -> Findings:
+def read_movie(sources: list[dict[str, object]]) -> Findings:
     """Return the title of a page's objects; each fact is that of the first object that has it.
 
     Raises ShapeError as `_identified` does.
@@ -134,20 +136,21 @@ def read_movie(sources: list[dict[str, Any]]) -> Findings:
     return found
 
 
-def read_full_credits(content: Any) -> Findings:
+def read_full_credits(content: object) -> Findings:
     """Return the title of a page of full credits, with its people alone.
 
     Raises ShapeError as `_identified` does, and when the page has no people.
     """
     found = _identified([dig.get_path(content, "entityMetadata")])
+    categories = dig.get_path(content, "categories")
     for role in get_args(Role):
-        found.set_first(f"credits.{role}", partial(of_full_credits, content["categories"], role))
+        found.set_first(f"credits.{role}", partial(of_full_credits, categories, role))
     if not found.movie.credits:
         raise ShapeError("credits", "the page has no list of people that is known")
     return found
 
 
-def _identified(sources: list[Any]) -> Findings:
+def _identified(sources: Sequence[object]) -> Findings:
     """Return a title with its id, name and kind.
 
     Raises ShapeError when the objects name no title, or several, or don't say of what type it is.
@@ -166,6 +169,6 @@ def _identified(sources: list[Any]) -> Findings:
     return Findings(new_title("imdb", next(iter(ids)), name, kind))
 
 
-def _stated(sources: list[Any], path: str) -> str | None:
+def _stated(sources: Sequence[object], path: str) -> str | None:
     found = first(*dig.readers(dig.text, sources, path))
-    return None if found is ABSENT else found
+    return found if isinstance(found, str) else None

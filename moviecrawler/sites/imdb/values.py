@@ -58,12 +58,12 @@ _UNKNOWN: Final = "Unknown"
 # --- Numbers, scores, sums, dates -----------------------------------------------------------------
 
 
-def parse_year(value: Any) -> int:
+def parse_year(value: object) -> int:
     """Return a year of release."""
     return check_year(dig.integer(value) or 0)
 
 
-def parse_rank(value: Any) -> int | None:
+def parse_rank(value: object) -> int | None:
     """Return a rank, 1 and up."""
     number = dig.integer(value)
     if number is not None and number < 1:
@@ -71,12 +71,12 @@ def parse_rank(value: Any) -> int | None:
     return number
 
 
-def parse_total(total: Any) -> int | NoValue:
+def parse_total(total: object) -> int | NoValue:
     """Return how many of something there are; 0 is none."""
     return dig.size(total) or ABSENT
 
 
-def parse_top_rank(ranking: Any) -> int | NoValue:
+def parse_top_rank(ranking: object) -> int | NoValue:
     """Return a rank in the Top 250.
 
     The ranking goes on below the list's end: 1046 is a rank, but not in the list.
@@ -85,7 +85,7 @@ def parse_top_rank(ranking: Any) -> int | NoValue:
     return ABSENT if isinstance(rank, int) and rank > _TOP_LENGTH else rank
 
 
-def parse_rating(summary: Any) -> Score | NoValue:
+def parse_rating(summary: object) -> Score | NoValue:
     """Return the rating of a ratingsSummary.
 
     A value of null, or in lists one of 0 from 0 votes, is that of an unrated title. Some titles
@@ -101,13 +101,13 @@ def parse_rating(summary: Any) -> Score | NoValue:
     return new_score("imdb", value, votes)
 
 
-def parse_metascore(metascore: Any) -> Score | NoValue:
+def parse_metascore(metascore: object) -> Score | NoValue:
     """Return the score of a metascore."""
     value = dig.read(dig.integer, metascore, "score")
     return new_score("metascore", value) if isinstance(value, int) else value
 
 
-def parse_amount(kind: AmountKind, sum_: Any) -> Amount | NoValue:
+def parse_amount(kind: AmountKind, sum_: object) -> Amount | NoValue:
     """Return a sum of money."""
     amount = dig.read(dig.integer, sum_, "amount")
     currency = dig.read(dig.text, sum_, "currency")
@@ -124,7 +124,7 @@ def parse_amount(kind: AmountKind, sum_: Any) -> Amount | NoValue:
     return Amount(kind=kind, value=amount, currency=currency)
 
 
-def parse_minutes(value: Any) -> int:
+def parse_minutes(value: object) -> int:
     """Convert a runtime from seconds to minutes.
 
     It is 1 for the few titles of some seconds, as in IMDb's own datasets.
@@ -133,7 +133,7 @@ def parse_minutes(value: Any) -> int:
     return check_runtime(1 if 0 < seconds < _MINUTE else seconds // _MINUTE)
 
 
-def parse_date(value: Any) -> str | NoValue:
+def parse_date(value: object) -> str | NoValue:
     """Return an object of year, month and day as an ISO date.
 
     Returns ABSENT when only the year is known.
@@ -151,13 +151,13 @@ def parse_date(value: Any) -> str | NoValue:
 # --- Texts, awards, similar titles, offers --------------------------------------------------------
 
 
-def parse_address(value: Any) -> str | None:
+def parse_address(value: object) -> str | None:
     """Return an address of the web."""
     address = dig.text(value)
     return address if address and address.startswith(("https://", "http://")) else None
 
 
-def parse_histogram(bars: Any) -> list[int] | NoValue:
+def parse_histogram(bars: object) -> list[int] | NoValue:
     """Return the votes for 1, 2, … 10 of a histogram.
 
     Its bars are in any order; a rating that nobody gave has none.
@@ -172,7 +172,7 @@ def parse_histogram(bars: Any) -> list[int] | NoValue:
     return votes if any(votes) else ABSENT
 
 
-def parse_awards(source: Any) -> list[Award] | NoValue:
+def parse_awards(source: dict[str, object]) -> list[Award] | NoValue:
     """Return all awards of an object together, and those that IMDb names first, such as Oscars."""
     wins = dig.read(dig.size, source, "wins", "total")
     others = next(
@@ -185,7 +185,7 @@ def parse_awards(source: Any) -> list[Award] | NoValue:
     return [*counted, *([named] if isinstance(named, Award) else [])] or ABSENT
 
 
-def _prestigious(summary: Any) -> Award | None:
+def _prestigious(summary: object) -> Award | None:
     event = dig.text(summary, "award", "text")
     wins = dig.size(summary, "wins")
     others = dig.size(summary, "nominations")
@@ -196,14 +196,14 @@ def _prestigious(summary: Any) -> Award | None:
     )
 
 
-def parse_similar(edges: Any) -> list[RelatedTitle]:
+def parse_similar(edges: object) -> list[RelatedTitle]:
     """Return the site's recommendations."""
     return one_of_each_title(
         _related("similar", dig.get_path(edge, "node")) for edge in dig.items(edges)
     )
 
 
-def parse_connections(edges: Any) -> list[RelatedTitle]:
+def parse_connections(edges: object) -> list[RelatedTitle]:
     """Return the titles that follow this one, refer to it, and so on."""
     nodes = (dig.get_path(edge, "node") for edge in dig.items(edges))
     return one_of_each_title(
@@ -214,7 +214,7 @@ def parse_connections(edges: Any) -> list[RelatedTitle]:
     )
 
 
-def _related(relation: Relation, title: Any, connection: str | None = None) -> RelatedTitle:
+def _related(relation: Relation, title: object, connection: str | None = None) -> RelatedTitle:
     site_id = parse_id(title, "id")
     name = dig.text(title, "titleText", "text")
     if site_id is None or name is None:
@@ -222,7 +222,7 @@ def _related(relation: Relation, title: Any, connection: str | None = None) -> R
     return RelatedTitle(relation=relation, site_id=site_id, title=name, connection=connection)
 
 
-def parse_id(value: Any, *path: str) -> str | None:
+def parse_id(value: object, *path: str) -> str | None:
     """Return the id of a title or of a series."""
     text = dig.text(value, *path)
     imdb_id = imdb_id_of(text or "")
@@ -234,7 +234,7 @@ def parse_id(value: Any, *path: str) -> str | None:
 # --- Series ---------------------------------------------------------------------------------------
 
 
-def parse_number(number: Any) -> int | NoValue:
+def parse_number(number: object) -> int | NoValue:
     """Return the number of an episode or of its season.
 
     It is a number, or since 2023 a text to be displayed.
@@ -245,12 +245,12 @@ def parse_number(number: Any) -> int | NoValue:
     return dig.size(number)
 
 
-def count_seasons(seasons: Any) -> int | NoValue:
+def count_seasons(seasons: object) -> int | NoValue:
     """Return how many seasons a list has."""
     return _count(dig.get_path(season, "number") for season in dig.items(seasons))
 
 
-def count_displayed_seasons(seasons: Any) -> int | NoValue:
+def count_displayed_seasons(seasons: object) -> int | NoValue:
     """Return the number of seasons, or None when the list is cut off.
 
     A season may have no number.

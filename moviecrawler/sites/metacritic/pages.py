@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from moviecrawler.basics.values import check_runtime, parse_date, parse_runtime
 from moviecrawler.extract import dig, linked_data
@@ -103,7 +103,7 @@ def _shifted_runtime(text: str) -> int | None:
     return None if _AMBIGUOUS_DURATION.fullmatch(text) else parse_runtime(text)
 
 
-def _linked_score(kind: ScoreKind, value: Any) -> Score | None:
+def _linked_score(kind: ScoreKind, value: object) -> Score | None:
     """Return a score of JSON-LD; episodes have that of the users under the critics' key."""
     return linked_score(kind, value, of_users=kind == "metacritic_user")
 
@@ -151,7 +151,7 @@ def finder(body: bytes) -> Page:
     return Page(site="metacritic", kind="finder", listing=listing)
 
 
-def _entry(item: Any) -> Entry:
+def _entry(item: object) -> Entry:
     title = dig.text(item, "title")
     if title is None:
         raise ShapeError("entries", "an item without a title")

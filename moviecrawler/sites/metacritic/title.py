@@ -7,7 +7,7 @@ A field that has moved gets one more path.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from moviecrawler.basics.values import check_year
 from moviecrawler.extract import dig
@@ -21,7 +21,7 @@ from moviecrawler.sites.titles import listed_season, one_of_each_season
 if TYPE_CHECKING:
     from moviecrawler.items import Movie, ScoreKind
 
-Components = dict[str | None, Any]
+Components = dict[str | None, object]
 """The components of a page by their names, each with its `data` and `errors`."""
 PRODUCT: Final = "product"
 _SUMMARIES: Final[dict[ScoreKind, str]] = {
@@ -143,7 +143,7 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     return found
 
 
-def product_id(product: Any, components: Components, stated: str | None = None) -> str:
+def product_id(product: object, components: Components, stated: str | None = None) -> str:
     """Return the site_id.
 
     That of a season is in the summaries of its scores or the page's link, as the product is its
@@ -164,7 +164,7 @@ def product_id(product: Any, components: Components, stated: str | None = None) 
     return whole
 
 
-def parse_year(product: Any) -> int | NoValue:
+def parse_year(product: object) -> int | NoValue:
     """Return the year of the premiere, or without one that of the date of release.
 
     That date can be a later showing's.
@@ -176,15 +176,16 @@ def parse_year(product: Any) -> int | NoValue:
     return None if premiere is None else check_year(premiere)
 
 
-def _image(product: Any) -> Any:
+def _image(product: object) -> object:
     """Return the first picture that a product has with a path; None without one."""
-    images = [product.get("image"), *(attempt(partial(dig.items, product, "images")) or [])]
+    others = attempt(partial(dig.items, product, "images")) or []
+    images = [dig.get_path(product, "image"), *others]
     return next(
         (image for image in images if attempt(partial(dig.text, image, "bucketPath"))), None
     )
 
 
-def _poster(product: Any, image: Any) -> str | NoValue:
+def _poster(product: object, image: object) -> str | NoValue:
     if image is not None:
         return f"{values.IMAGES}{dig.text(image, 'bucketPath')}"
     return (
@@ -197,7 +198,7 @@ def _poster(product: Any, image: Any) -> str | NoValue:
 # --- Scores ---------------------------------------------------------------------------------------
 
 
-def _stated_absence(component: Any) -> NoValue:
+def _stated_absence(component: object) -> NoValue:
     """Return ABSENT where the site says that a title has no such component.
 
     Raises ShapeError where it could not get one.
@@ -208,7 +209,7 @@ def _stated_absence(component: Any) -> NoValue:
     return None
 
 
-def _extract_score(found: Findings, kind: ScoreKind, summaries: list[Any]) -> None:
+def _extract_score(found: Findings, kind: ScoreKind, summaries: list[object]) -> None:
     """Set a score and its details from the first summary that has them."""
     found.set_first(
         f"scores.{kind}",
@@ -222,11 +223,11 @@ def _extract_score(found: Findings, kind: ScoreKind, summaries: list[Any]) -> No
     dig.extract_fields(found, details, summaries)
 
 
-def _id_of_summary(summary: Any) -> str | None:
+def _id_of_summary(summary: object) -> str | None:
     return id_in(dig.text(summary, "url"))
 
 
-def _is_own(site_id: str, summary: Any) -> bool:
+def _is_own(site_id: str, summary: object) -> bool:
     """Return whether a summary of scores belongs to a season.
 
     One that doesn't say to what it belongs does, too; to a whole title all belong.
@@ -237,12 +238,12 @@ def _is_own(site_id: str, summary: Any) -> bool:
     )
 
 
-def _must(product: Any) -> bool | None:
+def _must(product: object) -> bool | None:
     """Return whether a title is a must-see.
 
     A product has the mark of its own kind, or those of all kinds.
     """
-    marks = [mark for name in _MARKS if isinstance(mark := product.get(name), bool)]
+    marks = [mark for name in _MARKS if isinstance(mark := dig.get_path(product, name), bool)]
     return any(marks) if marks else None
 
 
@@ -250,7 +251,7 @@ def _must(product: Any) -> bool | None:
 # The page of a series, and those of its seasons, have a list of them: the component `seasons`.
 
 
-def _season_row(components: Components, site_id: str) -> Any:
+def _season_row(components: Components, site_id: str) -> object:
     """Return what a page's list of seasons says of one of them; None when it doesn't list that."""
     return next(
         (row for row in _rows(components) if attempt(partial(_id_of_row, row)) == site_id), None
@@ -265,16 +266,16 @@ def seasons_of(series: Movie, components: Components) -> list[Movie]:
     return one_of_each_season(attempt(partial(_season, series, row)) for row in _rows(components))
 
 
-def _rows(components: Components) -> list[Any]:
+def _rows(components: Components) -> list[object]:
     return attempt(partial(dig.items, components.get(_SEASONS), "data", "items")) or []
 
 
-def _id_of_row(row: Any) -> str | None:
+def _id_of_row(row: object) -> str | None:
     """Return a season's id, by its address."""
     return id_in(attempt(partial(dig.text, row, "url")))
 
 
-def _season(series: Movie, row: Any) -> Movie | None:
+def _season(series: Movie, row: object) -> Movie | None:
     site_id = _id_of_row(row)
     title = attempt(lambda: dig.text(row, "title"))
     if site_id is None:

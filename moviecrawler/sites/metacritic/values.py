@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from moviecrawler.basics.values import check_runtime, check_year, parse_date
 from moviecrawler.extract import dig
@@ -78,13 +78,13 @@ def without_season(site_id: str, title: str) -> str:
     )
 
 
-def parse_day(value: Any) -> str | None:
+def parse_day(value: object) -> str | None:
     """Return a date of release."""
     text = dig.text(value)
     return parse_date(text) if text else None
 
 
-def parse_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
+def parse_score(kind: ScoreKind, summary: object) -> Score | NoValue:
     """Return the score in a summary, of a page or of a row of a list."""
     value = dig.read(dig.number, summary, "score")
     count = attempt(lambda: dig.size(summary, "reviewCount")) or 0
@@ -101,7 +101,7 @@ def parse_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     return new_score(kind, value, count or None)
 
 
-def refuse_errors(part: Any, field: str) -> None:
+def refuse_errors(part: object, field: str) -> None:
     """Raise ShapeError when the site says that it could not get a part of the page."""
     errors = dig.items(part, "errors")
     if errors:
@@ -109,7 +109,7 @@ def refuse_errors(part: Any, field: str) -> None:
         raise ShapeError(field, f"the site answers error {codes}")
 
 
-def parse_imdb_id(value: Any) -> str | None:
+def parse_imdb_id(value: object) -> str | None:
     """Return the id at IMDb that the site gives.
 
     It can be that of a series' pilot or of a dub: matching checks the year.
@@ -121,19 +121,19 @@ def parse_imdb_id(value: Any) -> str | None:
     return imdb_id
 
 
-def parse_minutes(value: Any) -> int | NoValue:
+def parse_minutes(value: object) -> int | NoValue:
     """Return a runtime in minutes; 0 is none."""
     minutes = dig.integer(value)
     return check_runtime(minutes) if minutes else ABSENT
 
 
-def parse_premiere(value: Any) -> int | None:
+def parse_premiere(value: object) -> int | None:
     """Return the year of a season; 0 says nothing."""
     year = dig.integer(value)
     return check_year(year) if year else None
 
 
-def parse_crew(role: Role, group: str, crew: Any) -> list[Credit]:
+def parse_crew(role: Role, group: str, crew: object) -> list[Credit]:
     """Return those whom the crew has in a group, which is left out when nobody is in it."""
     groups = [dig.text(person, "roleTypeGroupName") for person in dig.items(crew)]
     if None in groups:
@@ -144,7 +144,7 @@ def parse_crew(role: Role, group: str, crew: Any) -> list[Credit]:
     )
 
 
-def parse_creators(crew: Any) -> list[Credit]:
+def parse_creators(crew: object) -> list[Credit]:
     """Return a series' creators, who are among its writers as "created by"."""
     writers = [
         person
@@ -156,17 +156,17 @@ def parse_creators(crew: Any) -> list[Credit]:
     )
 
 
-def parse_people(role: Role, people: Any) -> list[Credit]:
+def parse_people(role: Role, people: object) -> list[Credit]:
     """Return the people of a list."""
     return new_credits(role, (_person(role, person) for person in dig.items(people)))
 
 
-def _person(role: Role, person: Any) -> Person:
+def _person(role: Role, person: object) -> Person:
     name = dig.text(person, "name")
     if name is None:
         raise ShapeError("credits", f"a {role} without a name")
     address = dig.read(dig.text, person, "entertainmentProduct", "url")
-    if address is None or (role == "cast" and "roles" not in person):
+    if address is None or (role == "cast" and isinstance(person, dict) and "roles" not in person):
         raise ShapeError("credits", f"a {role} without an address or roles")
     # Of a member of the cast these are the parts played, of all others what they did.
     roles = map(dig.text, dig.items(person, "roles")) if role == "cast" else ()
@@ -175,7 +175,7 @@ def _person(role: Role, person: Any) -> Person:
     return Person(name, link, " / ".join(filter(None, characters)) or None)
 
 
-def id_of_product(product: Any) -> str:
+def id_of_product(product: object) -> str:
     """Return the site_id that a product's type and slug make.
 
     Raises ShapeError for what is no title.
@@ -187,22 +187,22 @@ def id_of_product(product: Any) -> str:
     return f"{_PREFIXES[kind]}/{slug}"
 
 
-def parse_average(kind: ScoreKind, score: Any) -> float:
+def parse_average(kind: ScoreKind, score: object) -> float:
     """Return the mean behind a score; the users' has none."""
     return check_average(kind, dig.number(score) or 0.0)
 
 
-def parse_tagline(text: Any) -> list[str] | NoValue:
+def parse_tagline(text: object) -> list[str] | NoValue:
     """Return the tagline as a list of one."""
     return [tagline] if (tagline := dig.text(text)) else ABSENT
 
 
-def parse_awards(awards: Any) -> list[Award]:
+def parse_awards(awards: object) -> list[Award]:
     """Return the awards, one for each event."""
     return first_of_each(map(_award, dig.items(awards)), lambda award: award.event)
 
 
-def _award(award: Any) -> Award:
+def _award(award: object) -> Award:
     event = dig.text(award, "awardEvent")
     wins = dig.size(award, "wins")
     nominations = dig.size(award, "nominations")
@@ -211,7 +211,7 @@ def _award(award: Any) -> Award:
     return Award(event=event, wins=wins, nominations=nominations)
 
 
-def parse_similar(items: Any) -> list[RelatedTitle]:
+def parse_similar(items: object) -> list[RelatedTitle]:
     """Return the titles that the page recommends; games among them are left out."""
     if any(dig.text(item, "type") is None for item in dig.items(items)):
         raise ShapeError("related", "a title without a type")
@@ -226,9 +226,9 @@ def parse_similar(items: Any) -> list[RelatedTitle]:
     )
 
 
-def parse_offers(watch: Any) -> list[Offer] | NoValue:
+def parse_offers(watch: object) -> list[Offer] | NoValue:
     """Return JustWatch's offers for the page's country; each has an option for every quality."""
-    if watch is None or not any(kind in watch for kind in OFFER_KINDS):
+    if not isinstance(watch, dict) or not any(kind in watch for kind in OFFER_KINDS):
         return None
     locale = _LOCALE.fullmatch(dig.text(watch, "meta", "locale") or "")
     country = locale[1] if locale else None
@@ -243,7 +243,7 @@ def parse_offers(watch: Any) -> list[Offer] | NoValue:
     return one_of_each_offer(found) or ABSENT
 
 
-def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offer]:
+def _options(listed: object, kind: OfferKind, country: str | None) -> Iterator[Offer]:
     provider = dig.text(listed, "providerName")
     if provider is None:
         raise ShapeError("offers", "an offer of nobody")
@@ -266,7 +266,7 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
         )
 
 
-def parse_ids(product: Any, watch: Any) -> dict[str, str] | None:
+def parse_ids(product: object, watch: object) -> dict[str, str] | None:
     """Return the number behind the slug, and the title's path at JustWatch."""
     number = attempt(lambda: dig.integer(product, "id"))
     path = attempt(lambda: dig.text(watch, "meta", "fullPath"))

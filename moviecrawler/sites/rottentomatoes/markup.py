@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from moviecrawler.basics.texts import fold
 from moviecrawler.basics.values import parse_date, parse_year
@@ -211,7 +211,7 @@ def similar_of(tree: Selector) -> list[RelatedTitle] | NoValue:
     return one_of_each_title(found) or ABSENT
 
 
-def seasons_of(series: Movie, tree: Selector, linked: dict[str, Any]) -> list[Movie]:
+def seasons_of(series: Movie, tree: Selector, linked: dict[str, object]) -> list[Movie]:
     """Return the seasons that a series' page lists, with what it says of each.
 
     A tile that can't be read is passed by: JSON-LD names its season, too.

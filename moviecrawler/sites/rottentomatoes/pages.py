@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from moviecrawler.basics.values import parse_date
 from moviecrawler.extract import dig, linked_data
@@ -52,7 +52,7 @@ def title(body: bytes) -> Page:
             "neither the scripts nor the JSON-LD of a title is there in a form that is known",
         )
     addresses = (*stated_addresses(body), attempt(lambda: dig.text(linked, "url")))
-    site_id = _site_id(linked.get("@type"), addresses)
+    site_id = _site_id(attempt(lambda: dig.text(linked, "@type")), addresses)
     content = attempt(lambda: dig.get_path(hero, "content"))
     movie = finished(read_title(site_id, tree, scorecard, content, linked))
     seasons = markup.seasons_of(movie, tree, linked) if movie.kind == "series" else []
@@ -122,7 +122,7 @@ def browse_json(body: bytes) -> Page:
     )
 
 
-def _list_page(kind: str, entries: list[Entry], info: Any) -> Page:
+def _list_page(kind: str, entries: list[Entry], info: object) -> Page:
     # The last page has an endCursor, too; `hasNextPage` says whether another page follows.
     following = None if dig.get_path(info, "hasNextPage") is False else dig.text(info, "endCursor")
     listing = Listing(site="rottentomatoes", entries=entries, next=following)
@@ -143,12 +143,12 @@ def _tile(tile: Selector) -> Entry:
     return _entry(link.attrib.get("href"), title, scores, date)
 
 
-def _linked_row(data: dict[str, Any]) -> Entry:
+def _linked_row(data: dict[str, object]) -> Entry:
     scores = scores_of(partial(linked_score, "tomatometer", data.get("aggregateRating")))
     return _entry(dig.text(data, "url"), dig.text(data, "name"), scores, None)
 
 
-def _row(item: Any) -> Entry:
+def _row(item: object) -> Entry:
     def share(kind: ScoreKind, key: str) -> Score | NoValue:
         return values.score(kind, dig.get_path(item, key, "scorePercent"))
 

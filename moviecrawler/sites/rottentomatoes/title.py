@@ -88,7 +88,7 @@ _CERTIFICATE: Final = re.compile(
 )
 
 
-def _hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
+def _hero_of(content: object, scorecard: object, tree: Selector) -> dict[str, Any]:
     """Return the head of a page.
 
     It is read from its script, until spring 2024 from that of the scores, or from the markup.
@@ -131,9 +131,9 @@ def _hero_of(content: Any, scorecard: Any, tree: Selector) -> dict[str, Any]:
 def read_title(
     site_id: str,
     tree: Selector,
-    scorecard: Any,
-    content: Any,
-    linked: dict[str, Any],
+    scorecard: object,
+    content: object,
+    linked: dict[str, object],
 ) -> Findings:
     """Return what a page says of a title.
 
@@ -203,7 +203,7 @@ def read_title(
     return found
 
 
-def _popcornmeter_paths(scorecard: Any) -> tuple[str, ...]:
+def _popcornmeter_paths(scorecard: object) -> tuple[str, ...]:
     """Return the paths of the score that is shown.
 
     It is that of the whole audience, where no verified part of it has one.

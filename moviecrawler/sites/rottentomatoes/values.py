@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from moviecrawler.basics.values import parse_count, parse_date, parse_decimal, parse_year
 from moviecrawler.extract import dig
@@ -47,7 +47,7 @@ ENOUGH_REVIEWS = 5
 """Reviews that a title needs to have a Tomatometer."""
 
 
-def score(kind: ScoreKind, value: Any, number: int | None = None) -> Score | NoValue:
+def score(kind: ScoreKind, value: object, number: int | None = None) -> Score | NoValue:
     """Return one score; ABSENT when the site shows that there is none; None when it shows nothing.
 
     `value` is a share such as 94, "94" or "94%"; "", dashes and "N/A" are no score. `number` is how
@@ -72,7 +72,7 @@ def slot(part: Selector | SelectorList[Selector], name: str) -> str:
     return text_of(part.css(f'[slot="{name}"]'))
 
 
-def parse_release_date(value: Any) -> str | NoValue:
+def parse_release_date(value: object) -> str | NoValue:
     """Return the date of "Oct 22, 2021, Wide"; a bare year or a word ("TBA") is none."""
     text = dig.text(value)
     if text is None:
@@ -80,7 +80,7 @@ def parse_release_date(value: Any) -> str | NoValue:
     return ABSENT if _NO_DATE.match(text) else parse_date(text)
 
 
-def parse_shown_year(value: Any) -> int | None:
+def parse_shown_year(value: object) -> int | None:
     """Return the year in a text, or of a number; None where none is named."""
     text = "" if value is None else str(value)
     return parse_year(text) if _A_YEAR.search(text) else None
@@ -101,7 +101,7 @@ def parse_dollars(text: str) -> Amount:
     return Amount(kind="domestic", value=parse_count(text.removeprefix("$"))[0], currency="USD")
 
 
-def parse_ids(tree: Selector, scorecard: Any) -> dict[str, str] | None:
+def parse_ids(tree: Selector, scorecard: object) -> dict[str, str] | None:
     """Return the title's id in the site's database, and its number there."""
     curation = attempt(lambda: json_of(tree, "curation-json"))
     number = str(attempt(lambda: dig.get_path(curation, "rtId")))
@@ -114,7 +114,7 @@ def parse_ids(tree: Selector, scorecard: Any) -> dict[str, str] | None:
     return {namer: text for namer, text in ids.items() if text} or None
 
 
-def json_of(tree: Selector, script_id: str) -> Any:
+def json_of(tree: Selector, script_id: str) -> object:
     """Return the data in a script; None when there is none or it is no JSON."""
     raw = tree.xpath("//script[@id=$id]/text()", id=script_id).get()
     return attempt(lambda: decode_json(raw.encode())) if raw else None
@@ -133,7 +133,7 @@ _KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sent
 """Keys that such an object has with and without a score."""
 
 
-def parse_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
+def parse_score(kind: ScoreKind, summary: object) -> Score | NoValue:
     """Return the score of an object; ABSENT without one.
 
     Returns None when its counts show that its score is under an unknown key.
@@ -148,13 +148,14 @@ def parse_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     if value is None or value is ABSENT or value == "":
         keys = ("likedCount", "notLikedCount", *(_CRITICS_COUNTS if of_critics else ()))
         counted = [dig.size(summary, key) or 0 for key in keys]
-        if max(counted) >= ENOUGH_REVIEWS or not _KNOWN_KEYS & set(summary):
+        is_known = isinstance(summary, dict) and bool(_KNOWN_KEYS & summary.keys())
+        if max(counted) >= ENOUGH_REVIEWS or not is_known:
             return None
         return ABSENT
     return score(kind, value, _critics_count(summary) if of_critics else _audience_count(summary))
 
 
-def _critics_count(summary: Any) -> int | None:
+def _critics_count(summary: object) -> int | None:
     """Return how many critics have reviewed; None where no key tells a number.
 
     It is 0 where no key says more.
@@ -167,7 +168,7 @@ def _critics_count(summary: Any) -> int | None:
     return next(filter(None, counts), min(counts, default=None))
 
 
-def _audience_count(summary: Any) -> int | None:
+def _audience_count(summary: object) -> int | None:
     """Return how many have rated.
 
     Since 2024 pages show a band of that only ("250,000+ Ratings"), and who liked it and who didn't.
@@ -193,11 +194,11 @@ def score_details(kind: ScoreKind) -> list[FieldPath]:
     return details
 
 
-def _average(kind: ScoreKind, average: Any) -> float | None:
+def _average(kind: ScoreKind, average: str) -> float | None:
     return check_average(kind, parse_decimal(average)) if average != "" else None
 
 
-def _certified(mark: Any) -> bool | None:
+def _certified(mark: object) -> bool | None:
     """Return whether a title is marked: yes or no, until spring 2024 the state of the tomato."""
     if isinstance(mark, str) and mark in _STATES:
         return _STATES[mark]
