@@ -9,7 +9,7 @@ import asyncio
 import random
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from moviecrawler.basics.clock import utc_now, utc_text
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
@@ -22,10 +22,10 @@ from moviecrawler.matching.titles import DAYS_REMEMBERED
 from moviecrawler.sites import ID_SITE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from datetime import datetime
 
-    from moviecrawler.database.connection import Database
+    from moviecrawler.database.connection import Cursor, Database
     from moviecrawler.frontier.contract import Backend, RunName
     from moviecrawler.items import Site
     from moviecrawler.matching.facts import IdSource, TitleFacts
@@ -46,6 +46,7 @@ _MAX_SEARCHED = 500
 """Most titles whose ids are searched in one step."""
 _SEARCH_INTERVAL = timedelta(days=7)
 """How long a title that no list names is not searched again."""
+Result = TypeVar("Result")
 _HOLD_SECONDS = 30.0
 """Seconds after which it is noted again that a queue is fed."""
 
@@ -73,7 +74,7 @@ class Feed:
     async def select(self, size: int, open_titles: Collection[int]) -> list[DueTitle]:
         """Return at most `size` titles that are due and not open, in the order to fetch them."""
         terms = {"open_titles": open_titles, "now": utc_now()}
-        found: list[DueTitle] = await self._call(select_due, size, **terms)
+        found = await self._call(select_due, size, **terms)
         has_more = not found
         while has_more and not found:
             found, has_more = await self._call(search_unfound, size, **terms)
@@ -86,7 +87,9 @@ class Feed:
     async def _queue(self) -> str:
         return f"run {self._run.name} in {await self._backend.place(self._run.site)}"
 
-    async def _call(self, function: Any, *args: Any, **terms: Any) -> Any:
+    async def _call(
+        self, function: Callable[..., Result], *args: object, **terms: object
+    ) -> Result:
         site = self._run.site
         try:
             return await asyncio.to_thread(function, self._database, site, *args, **terms)
@@ -145,7 +148,7 @@ def select_due(
 
 def due_values(
     site: Site, size: int, open_titles: Collection[int], now: datetime
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the parameters of `sql/due.sql`."""
     chance = random.random()  # noqa: S311 - no secret
     return {"site": site, "size": size, "open": list(open_titles), "now": now, "chance": chance}
@@ -206,7 +209,7 @@ def search_unfound(
 
 
 def _listed_ids(
-    cursor: Any, site: Site, wanted: dict[int, TitleFacts]
+    cursor: Cursor, site: Site, wanted: dict[int, TitleFacts]
 ) -> dict[int, dict[str, IdSource]]:
     """Return the candidate ids of each title from lists, those of its year first."""
     keys = {title_id: title_slug_keys(title) for title_id, title in wanted.items()}

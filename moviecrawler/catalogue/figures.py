@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import date
 
-    from moviecrawler.database.connection import Database
+    from moviecrawler.database.connection import Cursor, Database
     from moviecrawler.sites import Site
 
 _STATUS = read_sql("status.sql")
@@ -91,7 +91,7 @@ class SiteFigures:
 class Transactions(Protocol):
     """Anything that opens transactions on the catalogue's tables."""
 
-    def transaction(self) -> AbstractContextManager[Any]:
+    def transaction(self) -> AbstractContextManager[Cursor]:
         """Give a cursor."""
 
 

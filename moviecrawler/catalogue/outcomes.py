@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.database.connection import as_json, storable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from moviecrawler.database.connection import Database
+    from moviecrawler.database.connection import Cursor, Database
     from moviecrawler.matching.comparing import Decision
     from moviecrawler.matching.facts import IdSource
     from moviecrawler.sites import Site
@@ -45,7 +45,7 @@ LISTED_SOURCES: tuple[IdSource, ...] = ("list", "sitemap")
 """Sources of candidate ids, the weakest first."""
 
 
-def write_outcomes(cursor: Any, outcomes: Sequence[Fetched | CoveredBySeries]) -> None:
+def write_outcomes(cursor: Cursor, outcomes: Sequence[Fetched | CoveredBySeries]) -> None:
     """Write when titles are due again, in a transaction under `lock_titles`.
 
     Those of unknown titles are ignored.
@@ -67,7 +67,7 @@ def write_outcomes(cursor: Any, outcomes: Sequence[Fetched | CoveredBySeries]) -
         cursor.execute(_COVERED_BY_SERIES, {"outcomes": _as_json(covered)})
 
 
-def _as_json(rows: Sequence[dict[str, Any]]) -> str:
+def _as_json(rows: Sequence[dict[str, object]]) -> str:
     return as_json(
         [
             {name: storable(v) if isinstance(v, str) else v for name, v in row.items()}
@@ -76,7 +76,7 @@ def _as_json(rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _review_page(cursor: Any, outcome: Fetched) -> None:
+def _review_page(cursor: Cursor, outcome: Fetched) -> None:
     """Put a title's id under review, as another title's page came for it."""
     cursor.execute("SELECT FROM titles WHERE title_id = %s", (outcome.title_id,))
     if not cursor.rowcount:
@@ -87,7 +87,7 @@ def _review_page(cursor: Any, outcome: Fetched) -> None:
     cursor.execute(_STORE_DECISION, values)
 
 
-def _outcome_of_candidate(cursor: Any, outcome: Fetched) -> Fetched | None:
+def _outcome_of_candidate(cursor: Cursor, outcome: Fetched) -> Fetched | None:
     """Store the decision on a page, and reject an id that is not the title's.
 
     Return the title's outcome, if there is one.
@@ -130,7 +130,7 @@ def _outcome_of_candidate(cursor: Any, outcome: Fetched) -> Fetched | None:
 
 
 def _accept(
-    cursor: Any, outcome: Fetched, site_id: str, reasons: list[str]
+    cursor: Cursor, outcome: Fetched, site_id: str, reasons: list[str]
 ) -> tuple[Decision, list[str]]:
     """Make an accepted page the title's.
 
@@ -151,7 +151,7 @@ def _accept(
 
 
 def _link(
-    cursor: Any,
+    cursor: Cursor,
     title_id: int | None,
     site: Site,
     site_id: str,
@@ -174,7 +174,7 @@ def _link(
     _match_again(cursor, site, site_id)
 
 
-def _match_again(cursor: Any, site: Site, site_id: str) -> None:
+def _match_again(cursor: Cursor, site: Site, site_id: str) -> None:
     with cursor.connection.cursor() as plain:
         match_again(plain, site, [site_id])
 

@@ -8,11 +8,11 @@ time. Every function raises TransientStoreError when the database can't be used 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.database.connection import Database, as_json, storable
+from moviecrawler.database.connection import Cursor, Database, as_json, storable
 from moviecrawler.matching.slugs import slug_key
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import part_of_series
@@ -59,7 +59,7 @@ def open_catalogue(settings: BaseSettings) -> Database:
     return Database(url)
 
 
-def boost(cursor: Any, title_ids: Iterable[int], weight: float, now: datetime) -> int:
+def boost(cursor: Cursor, title_ids: Iterable[int], weight: float, now: datetime) -> int:
     """Boost titles, so that all sites' pages of them are fetched first.
 
     Return how many of them there are.
@@ -72,7 +72,7 @@ def boost(cursor: Any, title_ids: Iterable[int], weight: float, now: datetime) -
 
 
 def boost_named(
-    cursor: Any, titles: Sequence[tuple[Site, str]], weight: float, now: datetime
+    cursor: Cursor, titles: Sequence[tuple[Site, str]], weight: float, now: datetime
 ) -> list[tuple[Site, str]]:
     """Boost titles that are named by ids of sites. Return the unknown ones."""
     cursor.execute("SELECT lock_titles()")  # else another process could merge titles meanwhile
@@ -82,7 +82,7 @@ def boost_named(
     return [title for title in titles if title not in known]
 
 
-def write_listed(cursor: Any, listed: Listed) -> None:
+def write_listed(cursor: Cursor, listed: Listed) -> None:
     """Store the ids that a list page names as candidates, in a transaction under `lock_titles`.
 
     The titles of a list of popular ones are boosted. Which titles the ids belong to is decided when

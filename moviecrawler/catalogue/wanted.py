@@ -17,7 +17,7 @@ from moviecrawler.sites import ID_SITE
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from moviecrawler.database.connection import Database
+    from moviecrawler.database.connection import Cursor, Database
     from moviecrawler.matching.forms import Title
     from moviecrawler.sites import Site
 
@@ -29,7 +29,7 @@ _KNOWN_BATCH = 10_000
 """Rows that are fetched at once."""
 
 
-def wanted_titles(cursor: Any, site: Site, titles: Collection[int]) -> dict[int, TitleFacts]:
+def wanted_titles(cursor: Cursor, site: Site, titles: Collection[int]) -> dict[int, TitleFacts]:
     """Return the facts that a page of the site is compared with, with rivals, by title id.
 
     Titles without a name are left out.

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     # Psycopg2 writes its classes in small letters.
     from psycopg2.extensions import connection as Connection  # noqa: N812
 
+Cursor = Any
+"""A cursor of psycopg2, which has no types. Its rows have their columns as attributes."""
 _FORM = "postgresql://user:password@host:5432/database"
 _KEEPALIVES = {
     "keepalives_idle": "30",  # seconds, as below
@@ -256,7 +258,7 @@ class Database:
                 connection.cancel()
 
     @contextmanager
-    def transaction(self) -> Iterator[Any]:
+    def transaction(self) -> Iterator[Cursor]:
         """Give a cursor; commit at the end of the block, or roll back."""
         connection = self.open()
         with (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -34,7 +34,7 @@ _LOST_BY_A_STORE = ("spooled", "lost", "damaged", "unfinished")
 """The ends of such stats of a store, `store/<name>/…`."""
 
 
-def account_of(stats: Mapping[str, Any]) -> Account | None:
+def account_of(stats: Mapping[str, object]) -> Account | None:
     """Return the account of the run at the end of a crawl; None when it joined no run."""
     names = Account.__struct_fields__
     figures = {name: stats.get(f"frontier/run/{name}") for name in names}
@@ -48,7 +48,7 @@ def is_orderly(reason: str) -> bool:
     return reason in _ORDERLY_ENDS or reason.startswith("closespider_")
 
 
-def exit_code(stats: Mapping[str, Any]) -> ExitCode:
+def exit_code(stats: Mapping[str, object]) -> ExitCode:
     """Return the exit code of a crawl.
 
     It is that of what this process ended, and at the run's end of the whole run.
@@ -58,7 +58,7 @@ def exit_code(stats: Mapping[str, Any]) -> ExitCode:
         for name, value in stats.items()
     )
     account = account_of(stats)
-    reason = stats.get("finish_reason", "")
+    reason = str(stats.get("finish_reason", ""))
     if has_lost or account is None:
         return INCOMPLETE
     if account.open:

@@ -148,14 +148,14 @@ class LeaseTracker:
         request = getattr(source, "request", source)
         return getattr(request, "meta", {}).get(META) or Lease("", 0, request)
 
-    def _items_passed(self, items: Sequence[Any], request: Request | None) -> None:
+    def _items_passed(self, items: Sequence[object], request: Request | None) -> None:
         lease = self._lease_of(request)
         lease.open_items += len(items)
         # An archived page is not yet the title's item.
         if not all(isinstance(item, RawPage) for item in items):
             lease.awaits_item = False
 
-    def _item_dropped(self, response: Response | Failure | None, item: Any) -> None:
+    def _item_dropped(self, response: Response | Failure | None, item: object) -> None:
         """Note an item that did not pass the checks; ValidatePipeline has kept it."""
         lease = self._lease_of(response)
         lease.awaits_item = False
@@ -180,7 +180,7 @@ class LeaseTracker:
                     lease.kind = "back"
 
     def _items_completed(
-        self, items: Sequence[Any], request: Request | None, outcomes: frozenset[Outcome]
+        self, items: Sequence[object], request: Request | None, outcomes: frozenset[Outcome]
     ) -> None:
         lease = self._lease_of(request)
         if not outcomes.isdisjoint({"spooled", "lost"}):
@@ -201,6 +201,6 @@ class LeaseTracker:
             self.end(lease)
 
 
-def _is_of_its_own_page(item: Any) -> bool:
+def _is_of_its_own_page(item: object) -> bool:
     """Return whether an item says how a title ended, and not only what a list says of it."""
     return isinstance(item, Miss) or (isinstance(item, Movie) and item.source != "list")

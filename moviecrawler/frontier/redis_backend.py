@@ -54,6 +54,7 @@ from moviecrawler.frontier.keys import (
     robots_key,
 )
 from moviecrawler.frontier.redis_client import (
+    Client,
     check_eviction,
     check_server_clock,
     connect_by,
@@ -141,7 +142,7 @@ def _head(letter: bytes) -> _LetterHead:
 class RedisBackend(Backend):
     """The queues of all runs in one Redis."""
 
-    client: Any
+    client: Client
     start_urls_form: str = defaults.START_URLS_KEY
 
     def __post_init__(self) -> None:
@@ -190,7 +191,7 @@ class RedisBackend(Backend):
     ) -> SiteReply:
         """Run `ask.lua`."""
         keys = SiteKeys(site)
-        given: dict[str, Any] = {"charge": charge, "has_answered": has_answered}
+        given: dict[str, object] = {"charge": charge, "has_answered": has_answered}
         if refusal is not None:
             given["refusal"] = {"reason": refusal.reason, "pause": round(refusal.seconds * 1000)}
         answer = await self._run_script(
@@ -470,7 +471,7 @@ class RedisBackend(Backend):
 
     # --- Scripts --------------------------------------------------------------------------------
 
-    async def _run_step(self, script: str, worker: Worker, /, **given: Any) -> Any:
+    async def _run_step(self, script: str, worker: Worker, /, **given: object) -> Any:
         """Run a script of a run."""
         keys = self.keys_of(worker.run)
         common = {"run": worker.run.name, "arguments": worker.arguments, "can_be_lost": True}
@@ -478,7 +479,7 @@ class RedisBackend(Backend):
             script, [*keys.for_scripts, keys.site.start_urls], **{**common, **given}
         )
 
-    async def _run_script(self, name: str, keys: Sequence[str], /, **given: Any) -> Any:
+    async def _run_script(self, name: str, keys: Sequence[str], /, **given: object) -> Any:
         """Run a script; raise FrontierError when Redis can't."""
         with _as_frontier_errors():
             return await self._scripts[name](keys=keys, args=[msgspec.msgpack.encode(given)])

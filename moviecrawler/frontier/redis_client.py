@@ -29,9 +29,11 @@ _OPTIONS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0, "driver_info":
 comes first. Without `driver_info`, redis-py would look up its own version and tell it with each
 connection."""
 _RETRY_PAUSE_SECONDS = 0.02
+Client = Any
+"""A client of redis-py, whose types leave open whether replies are bytes."""
 
 
-def connect(url: str, **given: Any) -> Any:  # redis-py's types leave open whether answers are bytes
+def connect(url: str, **given: object) -> Client:
     """Return a client for an event loop, which connects with its first command.
 
     It never repeats a command that failed, because the server may have run it. Raises
@@ -42,7 +44,7 @@ def connect(url: str, **given: Any) -> Any:  # redis-py's types leave open wheth
     )
 
 
-def connect_by(settings: BaseSettings) -> Any:
+def connect_by(settings: BaseSettings) -> Client:
     """Return a client of the Redis at REDIS_URL; REDIS_PARAMS are scrapy-redis' own setting.
 
     Raises ConfigurationError.
@@ -50,7 +52,7 @@ def connect_by(settings: BaseSettings) -> Any:
     return connect(settings["REDIS_URL"], **settings.getdict("REDIS_PARAMS"))
 
 
-def connect_blocking(url: str, **given: Any) -> Any:
+def connect_blocking(url: str, **given: object) -> Client:
     """Return a client for threads.
 
     After a connection that was lost, it tries once more: an idle one is, when Redis restarts.
@@ -64,7 +66,7 @@ def connect_blocking(url: str, **given: Any) -> Any:
     return _client(redis.Redis, url, {**_OPTIONS, "retry": retry, **given})
 
 
-def _client(kind: Any, url: str, given: dict[str, Any]) -> Any:
+def _client(kind: Any, url: str, given: dict[str, object]) -> Client:
     try:
         client = kind.from_url(url, **given)
         # Opens nothing.
@@ -77,13 +79,13 @@ def _client(kind: Any, url: str, given: dict[str, Any]) -> Any:
     return client
 
 
-async def check_server_clock(client: Any) -> None:
+async def check_server_clock(client: Client) -> None:
     """Raise ClockError when this machine's clock is not that of Redis."""
     seconds, _ = await client.time()
     check_clock(datetime.fromtimestamp(seconds, UTC), "Redis")
 
 
-async def check_eviction(client: Any) -> None:
+async def check_eviction(client: Client) -> None:
     """Raise ConfigurationError when Redis throws keys away where it is full.
 
     What is queued would go with them.
@@ -96,7 +98,7 @@ async def check_eviction(client: Any) -> None:
         raise ConfigurationError(fault)
 
 
-def eviction_fault(info: Mapping[str, Any]) -> str:
+def eviction_fault(info: Mapping[str, object]) -> str:
     """Return a sentence when Redis throws keys away where it is full; otherwise nothing.
 
     `info` is its answer to INFO memory.

@@ -68,7 +68,7 @@ def site_budget(settings: BaseSettings, site: Site) -> Budget:
     named = _named_budgets(settings)
     profile = SITES[site]
     hosts = [_host(url) for url in page_hosts_of(site, settings).values()]
-    numbers: dict[str, Any] = {}
+    numbers: dict[str, object] = {}
     if is_live(settings, site):
         numbers = {"per_second": profile.per_second, "per_day": profile.per_day}
         hosts += profile.aliases
@@ -82,7 +82,7 @@ def is_live(settings: Mapping[str, Any], site: Site) -> bool:
     return any(map(SITES[site].is_live, page_hosts_of(site, settings).values()))
 
 
-def _named_budgets(settings: BaseSettings) -> Mapping[str, dict[str, Any]]:
+def _named_budgets(settings: BaseSettings) -> Mapping[str, dict[str, object]]:
     """Return SITE_BUDGETS, checked. Raises ConfigurationError."""
     try:
         named = settings.getdict("SITE_BUDGETS") if settings.get("SITE_BUDGETS") else {}

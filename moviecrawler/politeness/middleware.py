@@ -122,15 +122,14 @@ class PolitenessMiddleware:
         }
         if site not in SITES:  # such as IMDb's datasets
             return Terms(is_paced=False, is_shared=self.has_joined, **terms)
-        named: Any = site
-        budget = site_budget(settings, named)
+        budget = site_budget(settings, site)
         least_gap = settings["LEAST_GAP"]
-        if least_gap is not None and budget.per_second and is_live(settings, named):
+        if least_gap is not None and budget.per_second and is_live(settings, site):
             self._log_shorter_delay(site, least_gap, 1 / budget.per_second)
         return Terms(
             budget=budget,
             is_shared=self.has_joined or budget != UNLIMITED,
-            is_paced=is_live(settings, named) or budget != UNLIMITED,
+            is_paced=is_live(settings, site) or budget != UNLIMITED,
             least_gap_seconds=least_gap or 0.0,
             **terms,
         )
@@ -151,10 +150,10 @@ class PolitenessMiddleware:
         site: str | None = request.meta.get("site") or request.meta.get(ROBOTS_OF)
         if site is not None:
             return site
-        named: Any = self._site
-        hosts = page_hosts_of(named, self.crawler.settings) if named in SITES else {}
+        own = self._site
+        hosts = page_hosts_of(own, self.crawler.settings) if own in SITES else {}
         is_ours = base_of(request) in hosts.values()
-        return self._site if is_ours else urlparse_cached(request).netloc
+        return own if is_ours else urlparse_cached(request).netloc
 
     async def _fetch_robots(self, site: str, base: str) -> str:
         """Return the robots.txt of a host; empty where there is none, which allows all.

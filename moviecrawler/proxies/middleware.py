@@ -104,8 +104,8 @@ class ProxyMiddleware:
         Raises NotConfigured when the spider's site is asked directly.
         """
         pools = SitePools.from_settings(crawler.settings)
-        site: Any = getattr(crawler.spider, "site", None)
-        if site not in pools.orders:
+        site: str | None = getattr(crawler.spider, "site", None)
+        if site is None or site not in pools.orders:
             raise NotConfigured  # without a reason, which Scrapy would log as a warning
         middleware = cls(crawler, pools, site)
         crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
