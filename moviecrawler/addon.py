@@ -27,7 +27,7 @@ from moviecrawler.options import (
 from moviecrawler.pipelines.base import check_stores
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.proxies.site_pools import SitePools
-from moviecrawler.spiders.components import leave_out_stores
+from moviecrawler.spiders.components import leave_out_stores, list_components
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -47,6 +47,7 @@ _LEVEL_SETTINGS = ("LOG_LEVEL", "DEFAULT_DROPITEM_LOG_LEVEL", "RETRY_GIVE_UP_LOG
 _OURS = {name for options in SETTINGS for name in options.defaults()}
 _SCRAPYS = {name for name in vars(default_settings) if name.isupper()}
 _EARLY_CLASSES = ("SPIDER_LOADER_CLASS", "TWISTED_REACTOR")
+_CONTRACT = "moviecrawler.spiders.contracts.GoldenContract"
 _REACTOR = default_settings.TWISTED_REACTOR
 
 
@@ -68,6 +69,7 @@ class MovieCrawlerAddon:
         for name, value in project_settings(os.environ).items():
             if name not in settings:
                 settings.set(name, value, priority="addon")
+        list_components(settings, "SPIDER_CONTRACTS", {_CONTRACT: 20})
         # The project's own come last, and so replace ours of the same name.
         modules = [*spider_modules(), *settings.getlist("SPIDER_MODULES")]
         priority = max(settings.getpriority("SPIDER_MODULES") or 0, SETTINGS_PRIORITIES["addon"])

@@ -143,10 +143,10 @@ def commands_of(settings: BaseSettings) -> dict[str, ScrapyCommand]:
     return _get_commands_dict(settings, inproject=True)
 
 
-def check_options(check: Callable[[BaseSettings, Namespace, Callable[[], None]], None]) -> None:
+def check_options(check: Callable[[ScrapyCommand, Namespace, Callable[[], None]], None]) -> None:
     """Have `check` see the options of every command, also of Scrapy's own.
 
-    It is given the settings, the options, and a function that has Scrapy process these. What it
+    It is given the command, the options, and a function that has Scrapy process these. What it
     raises as a UsageError is a sentence with exit code 2; Scrapy has no other place for that before
     it sets up the log.
     """
@@ -155,7 +155,7 @@ def check_options(check: Callable[[BaseSettings, Namespace, Callable[[], None]],
     process = ScrapyCommand.process_options
 
     def process_options(self: Any, args: list[str], opts: Namespace) -> None:
-        check(self.settings, opts, lambda: process(self, args, opts))
+        check(self, opts, lambda: process(self, args, opts))
 
     ScrapyCommand.process_options = process_options  # type: ignore[method-assign]
 

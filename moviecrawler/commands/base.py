@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import signal
 import sys
 import unicodedata
 from argparse import ArgumentTypeError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Sequence
 
+    from scrapy.commands import ScrapyCommand as Command
     from scrapy.commands import ScrapyCommand as _Base
 else:
     _Base = object  # Scrapy would list a subclass of ScrapyCommand here as a command
@@ -109,6 +111,7 @@ class BaseCommand(_Base):
                 raise UsageError(f"takes no argument {argument!r}", print_help=False)
             lists[0].append(argument)
         try:
+            hear_ctrl_c()
             self.execute(opts)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader of the output is gone, such as `head`
@@ -141,10 +144,12 @@ class BaseCommand(_Base):
         self.exitcode = 1
 
 
-def _check_options(
-    settings: BaseSettings, opts: argparse.Namespace, process: Callable[[], None]
-) -> None:
+def _check_options(command: Command, opts: argparse.Namespace, process: Callable[[], None]) -> None:
     """Process the options of a command. Raises UsageError for the first that can't be right."""
+    settings = command.settings
+    assert settings is not None  # noqa: S101 - Scrapy has set them
+    if type(command).__module__ == "scrapy.commands.shell":
+        hear_ctrl_c()  # which ends what is typed there
     for text in opts.set:
         name, _, value = text.partition("=")
         if "=" not in text:
@@ -167,7 +172,17 @@ def _check_options(
         raise UsageError(reason, print_help=False) from error
 
 
+def hear_ctrl_c() -> None:
+    """Have Ctrl-C raise KeyboardInterrupt again."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 check_options(_check_options)
+is_program = Path(sys.argv[0]).parts[-2:-1] == ("scrapy",) or Path(sys.argv[0]).name == "scrapy"
+if is_program and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Until a command begins, Ctrl-C ends the process without a word, as in `moviecrawler`.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def print_json(value: Any, *, indent: int | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import sys
@@ -146,7 +147,11 @@ class Command(CrawlCommand):
             self.begin(crawler, arguments)
         self.crawler_process.start()
         for crawler, task in self._tasks.items():
-            if error := task.exception():
+            if not isinstance(task, asyncio.Task):
+                continue  # of another reactor than movie spiders need
+            if not task.done():
+                self._fail(f"{crawler.spidercls.name}: interrupted before it began")
+            elif error := task.exception():
                 logger.debug("It did not begin", exc_info=error)
                 self._fail(f"{crawler.spidercls.name}: {type(error).__name__}: {error}")
 

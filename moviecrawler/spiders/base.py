@@ -385,25 +385,31 @@ class MovieSpider(scrapy.Spider):
 
     def parse(self, response: Response, **_: Any) -> Iterator[Any]:
         """Read the page of a title, as `scrapy parse` asks for it."""
-        site_id = id_in_url(self.site, response.url)
-        if site_id is None:
-            logger.error("%s is no page of a title", response.url, extra={"spider": self})
-            return
-        yield from self.parse_title(response, site_id, None)
+        yield from self.parse_title(response)
 
     def read_title(self, response: Response) -> Page:
         """Return what a title's page says. Raises ExtractionError."""
         return self.profile.reader("title")(response.body, response.url)
 
     def parse_title(
-        self, response: Response, site_id: str, found: Found | None, due: Due | None = None
+        self,
+        response: Response,
+        site_id: str | None = None,
+        found: Found | None = None,
+        due: Due | None = None,
     ) -> Iterator[Any]:
         """Yield the Movie of a title's page, and those of the seasons that a series' page names.
+
+        @golden
 
         A page of another title than the requested one is not stored. A page that was fetched for a
         title of the catalogue is also compared with that: when it turns out to be another title's,
         it is stored as that one's, and the next id is tried.
         """
+        site_id = site_id or id_in_url(self.site, response.url)
+        if site_id is None:
+            logger.error("%s is no page of a title", response.url, extra={"spider": self})
+            return
         now = fetched_at(response.meta)
         try:
             movie, seasons = self._read_requested(response, site_id)

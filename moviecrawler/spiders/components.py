@@ -100,6 +100,7 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
     },
 }
 
+_OF_CONTRACTS = "moviecrawler.spiders.contracts.GoldenPageMiddleware"
 _OF_EACH_REQUEST = {
     "moviecrawler.pipelines.validate.ValidatePipeline",
 }
@@ -189,7 +190,11 @@ def set_up(settings: BaseSettings) -> None:
 
 
 def leave_out_stores(settings: BaseSettings) -> None:
-    """Leave out of ours what stores items and what watches a crawl, after `set_up`."""
+    """Leave out of ours what stores items and what watches a crawl, after `set_up`.
+
+    A contract of `scrapy check` is answered by its page.
+    """
+    list_components(settings, "DOWNLOADER_MIDDLEWARES", {_OF_CONTRACTS: 1})
     for name in ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES", "EXTENSIONS"):
         parts = [part.path for part in _PARTS if part.listed_in == name]
         leave_out(settings, name, {*_COMPONENTS[name], *parts} - _OF_EACH_REQUEST)

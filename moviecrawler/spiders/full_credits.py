@@ -75,9 +75,16 @@ class FullCreditsSpider(DatasetSpider):
         return {**super().choices(), "credits": [FULL]}
 
     def parse_title(
-        self, response: Response, site_id: str, found: Found | None, due: Due | None = None
+        self,
+        response: Response,
+        site_id: str | None = None,
+        found: Found | None = None,
+        due: Due | None = None,
     ) -> Iterator[Any]:
-        """Yield what a title's page gives; with `credits=full` a request in place of the Movie."""
+        """Yield what a title's page gives; with `credits=full` a request in place of the Movie.
+
+        @golden
+        """
         for item in super().parse_title(response, site_id, found, due):
             if self.has_full_credits and isinstance(item, Movie) and item.source == "page":
                 yield self._credits_request(item, response)

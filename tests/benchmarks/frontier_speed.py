@@ -96,7 +96,7 @@ class PagesSpider(ImdbSpider):
             yield request
 
     def parse_title(
-        self, response: Response, site_id: str, found: Any, due: Any = None
+        self, response: Response, site_id: str | None = None, found: Any = None, due: Any = None
     ) -> Iterator[Any]:
         del response, found, due
         self.times.append((time.monotonic(), time.process_time()))
