@@ -8,6 +8,7 @@ Scrapy's own settings that this project sets otherwise are in `settings.py`.
 from __future__ import annotations
 
 import os
+import re
 import socket
 from functools import cache
 from pathlib import Path
@@ -84,7 +85,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         try:
             return msgspec.convert(plain, cls, strict=False)
         except msgspec.ValidationError as error:
-            path = str(error).rstrip("`").partition(" - at `$.")[2]
+            # It ends with "at `$.faults`", or for a part "at `$.faults[...]`".
+            path = re.findall(r"\$\.(\w+)", str(error))[-1]
             kind = next(field.type for field in _fields(cls) if field.encode_name == path)
             raise ConfigurationError(
                 f"{path} is {shown_value(path, given[path])}; set it to {_form_of(kind)}"
@@ -131,6 +133,8 @@ def _form_of(kind: inspect.Type) -> str:
             if highest is not None:
                 bounds = f" from {lowest:g} to {highest:,g}"
             return number + bounds
+        case inspect.DictType(key_type=inspect.EnumType(cls=names)):
+            return f"numbers of {', '.join(names)}"
         case inspect.DateType():
             return "a date such as 2026-03-01"
         case inspect.UnionType(types=(first, *_)):

@@ -59,7 +59,7 @@ def test_the_replica_prints_its_urls_and_ends_on_a_signal(
 
 def test_ctrl_c_ends_the_demo_without_a_traceback(tmp_path: Path) -> None:
     with start("demo", cwd=tmp_path) as process:
-        wait_for((tmp_path / "data" / "demo" / "imdb.log").exists)
+        wait_for((tmp_path / "data" / "demo" / "crawl.log").exists)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         assert process.communicate(timeout=60)[1] == "scrapy demo: interrupted\n"
     assert process.returncode == 130
