@@ -11,6 +11,7 @@ from moviecrawler.database.titles import match_again
 from moviecrawler.items import CoveredBySeries, Fetched
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Sequence
     from datetime import datetime
 
@@ -45,10 +46,12 @@ LISTED_SOURCES: tuple[IdSource, ...] = ("list", "sitemap")
 """Sources of candidate ids, the weakest first."""
 
 
-def write_outcomes(cursor: Cursor, outcomes: Sequence[Fetched | CoveredBySeries]) -> None:
+def write_outcomes(
+    cursor: Cursor, outcomes: Sequence[Fetched | CoveredBySeries], figures: Counter[str]
+) -> None:
     """Write when titles are due again, in a transaction under `lock_titles`.
 
-    Those of unknown titles are ignored.
+    Those of unknown titles are ignored. `figures` counts as those of `pipelines.store.Store`.
     """
     ends: list[Fetched] = []
     for outcome in outcomes:
@@ -56,7 +59,9 @@ def write_outcomes(cursor: Cursor, outcomes: Sequence[Fetched | CoveredBySeries]
             continue
         if outcome.other_id and outcome.title_id:
             _review_page(cursor, outcome)
-        end = outcome if outcome.evidence is None else _outcome_of_candidate(cursor, outcome)
+        end = (
+            outcome if outcome.evidence is None else _outcome_of_candidate(cursor, outcome, figures)
+        )
         if end is not None:
             ends.append(end)
     if ends:
@@ -87,7 +92,9 @@ def _review_page(cursor: Cursor, outcome: Fetched) -> None:
     cursor.execute(_STORE_DECISION, values)
 
 
-def _outcome_of_candidate(cursor: Cursor, outcome: Fetched) -> Fetched | None:
+def _outcome_of_candidate(
+    cursor: Cursor, outcome: Fetched, figures: Counter[str]
+) -> Fetched | None:
     """Store the decision on a page, and reject an id that is not the title's.
 
     Return the title's outcome, if there is one.
@@ -104,7 +111,7 @@ def _outcome_of_candidate(cursor: Cursor, outcome: Fetched) -> Fetched | None:
     decision = outcome.decision
     reasons = [storable(reason) for reason in outcome.reasons]
     if decision == "accepted":
-        decision, reasons = _accept(cursor, outcome, page, reasons)
+        decision, reasons = _accept(cursor, outcome, page, reasons, figures)
     verdicts: dict[str, tuple[str, list[str]]] = {}
     if decision is not None:
         verdicts[requested] = "refused", [f"but it leads to {page}"]
@@ -130,7 +137,7 @@ def _outcome_of_candidate(cursor: Cursor, outcome: Fetched) -> Fetched | None:
 
 
 def _accept(
-    cursor: Cursor, outcome: Fetched, site_id: str, reasons: list[str]
+    cursor: Cursor, outcome: Fetched, site_id: str, reasons: list[str], figures: Counter[str]
 ) -> tuple[Decision, list[str]]:
     """Make an accepted page the title's.
 
@@ -140,7 +147,9 @@ def _accept(
     if holder := cursor.fetchone():
         return "review", [*reasons, f"but it is taken for {holder.name}"]
     source = "page" if "same IMDb id" in reasons else outcome.evidence
-    _link(cursor, outcome.title_id, outcome.site, site_id, source, outcome.score)
+    figures["crowded_searches"] += _link(
+        cursor, outcome.title_id, outcome.site, site_id, source, outcome.score
+    )
     cursor.execute(
         "SELECT FROM title_sites WHERE title_id = %s AND site = %s AND site_id = %s",
         (outcome.title_id, outcome.site, site_id),
@@ -157,8 +166,11 @@ def _link(
     site_id: str,
     source: str | None,
     score: float,
-) -> None:
-    """Give an id, and the record that is stored under it, to a title."""
+) -> int:
+    """Give an id, and the record that is stored under it, to a title.
+
+    Return how many searches for its other records went without crowded keys.
+    """
     cursor.execute(
         "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL,"
         " id_verified = false, state = 'never', last_success = NULL"
@@ -171,12 +183,8 @@ def _link(
         " WHERE title_id = %s AND site = %s",
         (site_id, source, score, title_id, site),
     )
-    _match_again(cursor, site, site_id)
-
-
-def _match_again(cursor: Cursor, site: Site, site_id: str) -> None:
     with cursor.connection.cursor() as plain:
-        match_again(plain, site, [site_id])
+        return match_again(plain, site, [site_id])
 
 
 def decide(

@@ -153,13 +153,15 @@ def apply_plan(cursor: Cursor, plan: Plan, changed: Sequence[Stored]) -> None:
     )
 
 
-def match_again(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
+def match_again(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> int:
     """Match stored records again after something new is known of them.
 
-    Call it under `lock_titles`.
+    Call it under `lock_titles`. Return how many searches went without crowded keys.
     """
     changed = read_changed(cursor, [(site, site_id) for site_id in site_ids])
-    apply_plan(cursor, plan_titles(cursor, changed), changed)
+    plan = plan_titles(cursor, changed)
+    apply_plan(cursor, plan, changed)
+    return plan.crowded_searches
 
 
 def renew_keys(cursor: Cursor) -> None:

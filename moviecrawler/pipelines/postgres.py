@@ -187,9 +187,12 @@ class PostgresStore(Store):
                 if key in concerned:
                     record.is_changed = True
                     concerned.discard(key)
-            crowded = self._match(cursor, [*stored, *read_changed(cursor, concerned)])
-            _tell_catalogue(cursor, items, news)
-        self.figures["crowded_searches"] += crowded
+            figures: Counter[str] = Counter()
+            figures["crowded_searches"] = self._match(
+                cursor, [*stored, *read_changed(cursor, concerned)]
+            )
+            _tell_catalogue(cursor, items, news, figures)
+        self.figures.update(figures)
 
     def close(self) -> None:
         """Disconnect."""
@@ -290,7 +293,10 @@ def read_scoreboard(
 
 
 def _tell_catalogue(
-    cursor: Cursor, items: Sequence[Movie | Miss | ListPage], news: Sequence[Fetched | Listed]
+    cursor: Cursor,
+    items: Sequence[Movie | Miss | ListPage],
+    news: Sequence[Fetched | Listed],
+    figures: Counter[str],
 ) -> None:
     """Write when the titles of items are due again, and what else the catalogue is told."""
     noted = [item for item in items if not isinstance(item, ListPage)]
@@ -300,7 +306,7 @@ def _tell_catalogue(
             write_listed(cursor, one)
         else:
             outcomes.append(one)
-    write_outcomes(cursor, outcomes)
+    write_outcomes(cursor, outcomes, figures)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ program fails when a promise is broken.
 """
 
 import random
+from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -115,7 +116,7 @@ def main() -> None:
                     ]
                     with database.transaction() as cursor:
                         cursor.execute("SELECT lock_titles()")
-                        write_outcomes(cursor, told)
+                        write_outcomes(cursor, told, Counter())
                     pages += len(taken)
                     waits = [now - asked.pop(each.ids[0]) for each in taken if each.ids[0] in asked]
                     waited = max([waited, *waits])

@@ -3,6 +3,7 @@
 It can be filled and asked what is due, and tests can look at what stands there.
 """
 
+from collections import Counter
 from collections.abc import Collection
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -98,7 +99,7 @@ class Catalogued(Database):
     def record(self, *outcomes: Fetched | CoveredBySeries) -> None:
         with self.transaction() as cursor:
             cursor.execute("SELECT lock_titles()")
-            write_outcomes(cursor, outcomes)
+            write_outcomes(cursor, outcomes, Counter())
 
     def boost(self, *imdb_ids: str, weight: float = 1.0, now: datetime = NOW) -> None:
         assert self.boost_named([("imdb", imdb_id) for imdb_id in imdb_ids], weight, now) == []

@@ -25,6 +25,7 @@ from moviecrawler.database.titles import Plan, plan_titles
 from moviecrawler.items import Award, Credit, Miss, Movie, Score
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
+from tests.catalogue.catalogued import judged
 from tests.pipelines.runs import BEGIN, LIMIT, make_miss, make_movie, record_of, running
 from tests.pipelines.stored import Stored as Place
 from tests.pipelines.stored import opened
@@ -309,9 +310,14 @@ def test_a_key_that_too_many_share_is_left_out_and_the_search_goes_on(
         crowd = [film("imdb", number, f"Lamp {number}x: The Night") for number in range(10, 20)]
         store.write([record_of(movie) for movie in (*crowd, film("imdb", 1, "Salt: The Night"))])
         store.write([record_of(film("rottentomatoes", 1, "Salt: The Night"))])
-    titles = "SELECT imdb_id FROM scoreboard WHERE rottentomatoes_id = 'm/film_1'"
-    assert execute(database_url, titles) == [("tt0000001",)]
-    assert store.figures == {"crowded_searches": 1}
+        titles = "SELECT title_id, imdb_id FROM scoreboard WHERE rottentomatoes_id = 'm/film_1'"
+        ((title_id, imdb_id),) = execute(database_url, titles)
+        assert (imdb_id, store.figures) == ("tt0000001", {"crowded_searches": 1})
+        # So is a search for what a page that is accepted belongs to.
+        again = film("rottentomatoes", 1, "Salt: The Night")
+        again.note = judged("m/film_1", int(str(title_id)))
+        store.write([record_of(again)])
+    assert store.figures == {"crowded_searches": 2}
     assert "have keys that more than 5 records share" in caplog.text
 
 
