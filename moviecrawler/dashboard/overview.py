@@ -57,7 +57,7 @@ class Overview(Page):
         runs = ask_runs()
         counts = ask_counts and ask_counts()
         late_seconds = _LATE_SHARE * self.node.options.lease_seconds
-        coming = set()
+        coming = None
         if jobs is not None:
             coming = {self.sources.run_of(one.job) for one in (*jobs.pending, *jobs.running)}
         cards = cards_of(counts, runs, nodes)
@@ -65,7 +65,7 @@ class Overview(Page):
             *concerns_of_sites(cards),
             *concerns_of_nodes(nodes, lost),
             *(concerns_of_jobs(jobs.finished, time.time()) if jobs else ()),
-            *(concerns_of_runs(runs, coming) if runs and jobs else ()),
+            *(concerns_of_runs(runs, coming) if runs else ()),
         ]
         return {
             "refreshes": True,
@@ -230,10 +230,10 @@ def concerns_of_jobs(finished: Sequence[JobStatus], now: float) -> Iterator[Conc
         yield Concern("bad", what, "", None, "Show", "/crawls?result=problems")
 
 
-def concerns_of_runs(runs: Runs, coming: Collection[RunName | None]) -> Iterator[Concern]:
-    """Yield which runs nobody works on, and which have dead letters.
+def concerns_of_runs(runs: Runs, coming: Collection[RunName | None] | None) -> Iterator[Concern]:
+    """Yield which runs nobody works on, and which have dead letters or have lost requests.
 
-    `coming` are the runs of pending and running jobs.
+    `coming` are the runs of pending and running jobs; None when they are unknown.
     """
     for run in runs.report.runs:
         name = RunName(run.site, run.run)
@@ -244,7 +244,14 @@ def concerns_of_runs(runs: Runs, coming: Collection[RunName | None]) -> Iterator
             why = letters[0].reason if letters else ""
             since = letters[-1].at if letters else None
             yield Concern("bad", what, why, since, "Requeue or drop", f"{run_path(run)}#letters")
-        if run.account.open and run.state == "no worker" and name not in coming:
+        if run.account.lost:
+            what = f"{site}: {counted(run.account.lost, 'request')} of run {run.run} lost"
+            why = (
+                "They were deleted from the queue. Start the run again to fetch what they were for"
+            )
+            yield Concern("bad", what, why, None, "Details", run_path(run))
+        is_idle = run.account.open > 0 and run.state == "no worker"
+        if is_idle and coming is not None and name not in coming:
             what = f"{site}: {counted(run.account.open, 'request')} to go, and no worker"
             why = f"Nobody works on run {run.run}"
             yield Concern("warn", what, why, run.started_at, "Resume or drop", run_path(run))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.filters import do_filesizeformat
@@ -173,6 +173,14 @@ def run_path(run: RunReport) -> str:
     return f"/runs/{run.site}/{quote(run.run, safe='')}"
 
 
+def resume_path(run: RunReport) -> str:
+    """Return the path of the form that goes on with a run; empty when there is nothing to do."""
+    is_unfinished = run.account.open or run.requeued
+    if run.site == "replay" or not is_unfinished:
+        return ""
+    return f"/schedule?{urlencode({'run': f'{run.site}/{run.run}'})}"
+
+
 def safe_url(url: str) -> str | None:
     """Return a URL if it may be linked to. A URL from a site's page could be a script.
 
@@ -206,6 +214,7 @@ def _environment() -> Environment:
         "counted": counted,
         "job_path": job_path,
         "job_state": job_state,
+        "resume_path": resume_path,
         "run_path": run_path,
         "run_state": run_state,
         "safe_url": safe_url,

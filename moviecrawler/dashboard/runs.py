@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from moviecrawler.dashboard.charts import account_bar
 from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError, known
-from moviecrawler.dashboard.rendering import run_path, site_name
+from moviecrawler.dashboard.rendering import site_name
 from moviecrawler.frontier.contract import RUN_SITES, RunName
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ class RunPage(Page):
             "run": run,
             "letters": letters,
             "jobs": None if jobs is None else own[:_JOBS],
-            "resume_path": f"/schedule?run={run_path(run).removeprefix('/runs/')}",
             "bar": account_bar(run.account),
         }
 

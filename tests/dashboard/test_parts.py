@@ -73,11 +73,15 @@ def test_work_without_a_worker_is_a_concern_unless_a_job_of_that_run_is_coming()
     assert concern.what == "IMDb: 7 requests to go, and no worker"
     assert (concern.remedy, concern.path) == ("Resume or drop", "/runs/imdb/default")
     assert list(concerns_of_runs(runs_of(RUN), [name])) == []
+    assert list(concerns_of_runs(runs_of(RUN), None)) == [], "unknown"
     assert list(concerns_of_runs(runs_of(RUN), [RunName("imdb", "another")])) == [concern]
     assert list(concerns_of_runs(runs_of(replace(RUN, workers=1)), [])) == []
 
 
-def test_dead_letters_are_a_concern_with_their_cause_and_since_when() -> None:
+def test_dead_letters_and_lost_requests_are_concerns_with_their_cause() -> None:
+    account = Account(requested=4, stored=2)
+    [lost] = concerns_of_runs(runs_of(replace(RUN, account=account)), None)
+    assert lost.what == "IMDb: 2 requests of run default lost"
     runs = runs_of(replace(RUN, workers=1, dead_letters=2))
     name = RunName("imdb", "default")
     runs.letters[name] = [
