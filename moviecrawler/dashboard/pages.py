@@ -273,8 +273,9 @@ def known(value: Any, reads: PageReads) -> Any:
 
 def _read_request(request: Request) -> PageRequest:
     base = (request.getHeader("x-forwarded-prefix") or "").rstrip("/")
+    # Browsers end the lines of a form as HTTP does.
     values = {
-        name.decode(errors="replace"): given[0].decode(errors="replace")
+        name.decode(errors="replace"): given[0].decode(errors="replace").replace("\r\n", "\n")
         for name, given in (request.args or {}).items()
     }
     method: bytes = request.method

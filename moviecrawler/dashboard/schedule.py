@@ -9,6 +9,7 @@ from uuid import uuid4
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job, check_job
+from moviecrawler.cluster.state import Argument
 from moviecrawler.dashboard.pages import FormError, Page, PageRequest, RefusedError, known
 from moviecrawler.dashboard.rendering import job_path
 from moviecrawler.frontier.contract import RunName
@@ -28,7 +29,9 @@ _MORE = {_ARGUMENT: "arguments", _SETTING: "settings"}
 """What a field's name begins with, and the field with further ones, a NAME=VALUE per line."""
 _NOT_IN_JOBS = {"file"}
 """Arguments that a job may not have."""
-_RUN = "FRONTIER_RUN"
+_RUN = Argument(
+    name="FRONTIER_RUN", text="Name of its run; empty for one that is made of the arguments"
+)
 _LINE = 50
 _MOST_LINES = 8
 """Characters of a line, and lines, of a field."""
@@ -83,7 +86,10 @@ class Schedule(Page):
             "title": f"Schedule {job.spider}",
             "job": job,
             "path": f"/schedule/{quote(job.project, safe='')}/{quote(job.spider, safe='')}",
-            "versions": [egg.version for egg in reversed(eggs)],
+            "latest": eggs[-1].version,
+            "versions": dict.fromkeys(
+                [*([job.version] if job.version else []), *(egg.version for egg in reversed(eggs))]
+            ),
             "fields": list(_fields(job, eggs[-1], request.values)),
             "value": lambda name, otherwise="": request.values.get(name, otherwise),
         }
@@ -124,20 +130,17 @@ class Schedule(Page):
     def _check_values(self, job: Job) -> dict[str, str]:
         """Return what is wrong with single values, by the fields that they could have."""
         errors = {}
-        parts = {
-            _ARGUMENT: (job.arguments, "arguments"),
-            _SETTING: (job.settings, "settings"),
-        }
-        for prefix, (values, kind) in parts.items():
-            for name, value in values.items():
-                single: Any = {kind: {name: value}}
-                one = Job(project=job.project, spider=job.spider, id=job.id, **single)
-                try:
-                    check_job(one, self.node.options.job_settings)
-                    if job.spider in SITES and prefix == _ARGUMENT:
-                        describe_crawl(job.spider, self.sources.settings, one.arguments)
-                except ConfigurationError as error:
-                    errors[prefix + name] = str(error)
+        pairs = [(_ARGUMENT, *pair) for pair in job.arguments.items()]
+        pairs += [(_SETTING, *pair) for pair in job.settings.items()]
+        for prefix, name, value in pairs:
+            single: Any = {_MORE[prefix]: {name: value}}
+            one = Job(project=job.project, spider=job.spider, id=job.id, **single)
+            try:
+                check_job(one, self.node.options.job_settings)
+                if job.spider in SITES:
+                    describe_crawl(job.spider, self.sources.settings, one.arguments)
+            except ConfigurationError as error:
+                errors[prefix + name] = str(error)
         limit = job.arguments.get("limit", "1")
         if job.spider in SITES and not (limit.isdecimal() and int(limit[:18])):
             errors[f"{_ARGUMENT}limit"] = f"{limit[:40]!r} is not a whole number of at least 1"
@@ -145,37 +148,31 @@ class Schedule(Page):
 
 
 def _fields(job: Job, egg: Egg, values: Mapping[str, str]) -> Iterator[Field]:
-    """Yield a field for each argument that the spider takes, and for all that the job has."""
-    forms = {
-        one.name: one for one in egg.arguments.get(job.spider, ()) if one.name not in _NOT_IN_JOBS
-    }
-    for name in dict.fromkeys([*forms, *sorted(job.arguments)]):
-        field = _ARGUMENT + name
-        value = values.get(field, job.arguments.get(name, ""))
-        form = forms.get(name)
-        choices = form.choices if form else []
-        if value and choices and value not in choices:
-            choices = [*choices, value]
-        yield Field(field, name, form.text if form else "", value, choices)
-    for name in dict.fromkeys([_RUN, *sorted(job.settings)]):
-        field = _SETTING + name
-        text = (
-            "Name of its run; empty for one that is made of the arguments" if name == _RUN else ""
-        )
-        yield Field(field, name, text, values.get(field, job.settings.get(name, "")))
+    """Yield a field for what the spider takes, for what the job has, and for what was filled in."""
+    arguments = [one for one in egg.arguments.get(job.spider, ()) if one.name not in _NOT_IN_JOBS]
+    for prefix, known_ones, given in (
+        (_ARGUMENT, arguments, job.arguments),
+        (_SETTING, [_RUN], job.settings),
+    ):
+        forms = {one.name: one for one in known_ones}
+        filled_in = [name.removeprefix(prefix) for name in values if name.startswith(prefix)]
+        for name in dict.fromkeys([*forms, *sorted(given), *filled_in]):
+            form = forms.get(name) or Argument(name=name, text="")
+            value = values.get(prefix + name, given.get(name, ""))
+            is_other = bool(value and form.choices) and value not in form.choices
+            choices = [*form.choices, value] if is_other else form.choices
+            yield Field(prefix + name, name, form.text, value, choices)
 
 
 def _values(request: PageRequest, prefix: str, errors: dict[str, str]) -> dict[str, str]:
     """Return the arguments or the settings of a form; note what is wrong with further ones."""
-    # Browsers end lines as HTTP does.
-    values = {name: text.replace("\r\n", "\n") for name, text in request.values.items()}
     found = {
         name.removeprefix(prefix): value
-        for name, value in values.items()
+        for name, value in request.values.items()
         if name.startswith(prefix) and value
     }
     more = _MORE[prefix]
-    for line in values.get(more, "").splitlines():
+    for line in request.values.get(more, "").splitlines():
         name, equals, value = line.partition("=")
         if equals and name.strip() in found:
             errors[more] = f"{name.strip()} is given twice"
@@ -215,6 +212,6 @@ def _job_of_description(sources: Sources, run: RunReport, jobs: Snapshot) -> Job
         egg = next(one for one in reversed(jobs.eggs) if run.site in one.spiders)
     except (ConfigurationError, KeyError, StopIteration):
         return None
-    settings = {} if own else {_RUN: run.run}
+    settings = {} if own else {_RUN.name: run.run}
     job = Job(project=egg.project, spider=run.site, id="", arguments=arguments, settings=settings)
     return job if is_whole else None

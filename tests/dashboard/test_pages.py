@@ -332,7 +332,11 @@ def test_arguments_of_several_lines_and_of_unknown_spiders_are_kept(world: Opera
     assert re.search(r'name="argument.note"[^>]*>\n?one\ntwo=2 </textarea>', form)
     assert "<option selected>not-one-of-the-site</option>" in form
     given = {f"argument.{name}": value.replace("\n", "\r\n") for name, value in values.items()}
+    given["setting.LOG_LEVEL"] = "INFO"
     path = "/schedule/moviecrawler/imdb"
+    wrong = world.send(path, **given, action="schedule", priority="x").text
+    assert re.search(r'name="argument.note"[^>]*>\n?one\ntwo=2 </textarea>', wrong)
+    assert 'name="setting.LOG_LEVEL" value="INFO"' in wrong
     sent = world.sent(path, **given, action="schedule", priority="-9")
     same = sent.partition("?")[0].rpartition("/")[2]
     [pending] = [one for one in world.node.jobs("pending") if one["id"] == same]
