@@ -42,7 +42,8 @@ NONE = "\N{EN DASH}"
 _INTERRUPTED = 130
 """The exit code by which shells know Ctrl-C."""
 _GAP = "  "
-_MIN_FIRST_COLUMN = 16
+LEAST_TITLE = 16
+"""Columns of a terminal that a title has, at least."""
 
 
 def option(*names: str, **parameters: Any) -> Option:
@@ -204,31 +205,39 @@ def print_csv(header: Iterable[str], rows: Iterable[Iterable[Any]], *, excel: bo
 
 
 def table_lines(
-    rows: Sequence[Sequence[str]], *, right: bool = False, width: int | None = None
+    rows: Sequence[Sequence[str]],
+    *,
+    right: bool = False,
+    width: int | None = None,
+    title: int = 0,
 ) -> list[str]:
     """Return rows, the first of them a header, as lines of aligned columns.
 
-    With `right`, all but the first column are aligned to the right. With a width, the first column
-    is cut so that the others fit.
+    With `right`, all but the column `title` are aligned to the right. With a width, that column is
+    cut so that the others fit.
     """
-    widths = [max(map(_columns, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
     if width is not None:
-        available = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
-        widths[0] = min(widths[0], max(available, _MIN_FIRST_COLUMN))
+        others = sum(widths) - widths[title] + len(_GAP) * (len(widths) - 1)
+        widths[title] = min(widths[title], max(width - others, LEAST_TITLE))
     lines = []
-    for name, *others in (rows[0], ["─" * columns for columns in widths], *rows[1:]):
-        first = name
-        while _columns(first) > widths[0]:
-            first = first.removesuffix("…")[:-1].rstrip() + "…"
-        cells = [first + " " * (widths[0] - _columns(first))]
-        for cell, columns in zip(others, widths[1:], strict=True):
-            space = " " * (columns - _columns(cell))
-            cells.append(space + cell if right else cell + space)
+    for row in (rows[0], ["─" * columns for columns in widths], *rows[1:]):
+        cells = []
+        for index, (text, columns) in enumerate(zip(row, widths, strict=True)):
+            cell = _cut(text, columns)
+            space = " " * (columns - columns_of(cell))
+            cells.append(space + cell if right and index != title else cell + space)
         lines.append(_GAP.join(cells).rstrip())
     return lines
 
 
-def _columns(text: str) -> int:
+def _cut(text: str, columns: int) -> str:
+    while columns_of(text) > columns:
+        text = text.removesuffix("…")[:-1].rstrip() + "…"
+    return text
+
+
+def columns_of(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,8 +56,8 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.database.scoreboard import scoreboard_rows
-        from moviecrawler.database.sqlite import open_sqlite
+        from moviecrawler.database.board import Wanted, read_board
+        from moviecrawler.database.reading import reading_sqlite
 
         started = time.monotonic()
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # it does what Ctrl-C does
@@ -65,8 +65,8 @@ class Command(BaseCommand, ScrapyCommand):
             shutil.rmtree(_FOLDER, ignore_errors=True)
             _FOLDER.mkdir(parents=True)
             has_failed = _crawl(replica.settings)
-        with closing(open_sqlite(_FOLDER)) as connection:
-            rows = list(scoreboard_rows(connection))
+        with reading_sqlite(_FOLDER) as tables:
+            rows = list(read_board(tables, Wanted()).rows)
         print(render_table(rows))
         print(f"\n{len(rows)} movies in {time.monotonic() - started:.1f} s. The files:")
         for file in sorted(_FOLDER.glob("*.csv")):

@@ -1,4 +1,4 @@
-"""`scrapy scoreboard`: print one row a title with every site's scores."""
+"""`scrapy scoreboard`: print one row a title with every site's scores, or all of one title."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from scrapy.commands import ScrapyCommand
 
-from moviecrawler.basics.errors import ConfigurationError, OutputError
+from moviecrawler.basics.errors import ConfigurationError, OutputError, TransientStoreError
 from moviecrawler.basics.progress import Progress
 from moviecrawler.basics.texts import printable
 from moviecrawler.commands.base import (
+    LEAST_TITLE,
     NONE,
     BaseCommand,
+    columns_of,
     option,
     print_csv,
+    print_json,
     program,
     table_lines,
     whole_number,
@@ -32,39 +35,18 @@ from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCOREBOARD_KINDS, SCORES, 
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from scrapy.settings import BaseSettings
-
-    from moviecrawler.database.scoreboard import ScoreboardRow
+    from moviecrawler.database.lookup import ScorePoint, Watching, WholeTitle
+    from moviecrawler.database.schema import SchemaTables
     from moviecrawler.items import ScoreKind, TitleKind
 
-_MIN_WIDTH = 80
 _MAX_WIDTH = 120
-_COLUMNS = {
-    "title": "VARCHAR",
-    "year": "INTEGER",
-    "kind": "VARCHAR",
-    "imdb_rating": "DOUBLE",
-    "imdb_votes": "INTEGER",
-    **{score.columns[0]: "DOUBLE" for score in SCORES.values() if score.columns},
-    **{f"{site}_id": "VARCHAR" for site in SITES},
-    "tmdb_id": "INTEGER",
-}
-"""Columns of CSV, JSON and Parquet, with their types in Parquet."""
-_PART_COLUMNS = {
-    "series_title": "VARCHAR",
-    "series_imdb_id": "VARCHAR",
-    "season": "INTEGER",
-    "episode": "INTEGER",
-    "imdb_rating_derived": "BOOLEAN",
-}
-"""Further columns of seasons and episodes."""
 _MAX_TABLE_ROWS = 100_000
 """Rows of a table: all of them are in memory, as their widths are measured before the first is
 printed."""
-_WHOLE = tuple(score.columns[0] for score in SCORES.values() if score.columns and score.form == "g")
-"""Columns of scores that are whole numbers."""
+_MAX_FOUND = 20
+"""Titles that are listed where words are those of several."""
 _SERIES = next(
     f"{site} -a list={name} -a limit=20"
     for site in BY_AUTHORITY
@@ -81,15 +63,31 @@ _CRAWLS: dict[TitleKind, str] = {
 _ID_MIN_WIDTH = 110
 """A table with so many columns shows IMDb's ids, too."""
 _FULL_NAMES_MIN_WIDTH = 96
+_PARQUET_TYPES = {
+    "id": "BIGINT",
+    "integer": "INTEGER",
+    "number": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "time": "TIMESTAMPTZ",
+}
+"""By the types of `tables.py`; the others are texts."""
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Print one row a title with every site's scores: by the rank in IMDb's list, then by votes.
+    """Print one row a title with every site's scores, or all that is known of one title.
 
-    The scores are those of the database that DATABASE_URL names, or of the embedded one.
+    Rows come by the rank in IMDb's list, then by votes. The scores are those of the database that
+    DATABASE_URL names, or of the embedded one. An id, a URL or words of a title print that title on
+    all sites, and how its scores went.
     """
 
+    arguments = "[options] [ID|URL|WORDS …]"
     options = (
+        option("words", nargs="*", metavar="TITLE", help="this title: an id, a URL or words of it"),
         option(
             "--kind",
             choices=["movie", "series", "season", "episode"],
@@ -97,12 +95,31 @@ class Command(BaseCommand, ScrapyCommand):
             "IMDb's rating of a season is the mean of its episodes",
         ),
         option(
+            "--list",
+            dest="list_name",
+            metavar="NAME",
+            help="the titles of a list by their ranks, such as top, or metacritic:popular",
+        ),
+        option(
+            "--where",
+            metavar="CONDITION",
+            help="rows for which it is true, in SQL, such as 'year >= 2020 AND metascore > 80'",
+        ),
+        option(
+            "--sort",
+            type=_names,
+            default=[],
+            metavar="COLUMN,…",
+            help="by these columns: numbers from the highest, texts from A; or with :asc or :desc",
+        ),
+        option("--columns", type=_names, metavar="COLUMN,…", help="print these columns alone"),
+        option("--limit", type=whole_number, metavar="N", help="print the first N rows only"),
+        option(
             "--format",
             choices=["table", "csv", "json", "parquet"],
             default="table",
-            help="default: table",
+            help="default: table; the others have all columns",
         ),
-        option("--limit", type=whole_number, metavar="N", help="print the first N rows only"),
         option(
             "--export",
             action="store_true",
@@ -118,34 +135,105 @@ class Command(BaseCommand, ScrapyCommand):
 
     def execute(self, opts: argparse.Namespace) -> None:
         """Print the rows; exit code 1 when there are none."""
-        crawl = _CRAWLS.get(opts.kind, f"{ID_SITE} -a list=top")
-        crawl_first = f"crawl first, such as with: {program()} crawl {crawl}"
-        try:
-            if opts.excel and not opts.export and opts.format != "csv":
-                raise ConfigurationError("--excel is for CSV; add --format csv, or --export")
-            if opts.export:
-                _export_files(Path(self.settings.get("DATA_DIR", "data")), excel=opts.excel)
-                return
-            with _opened(self.settings, opts.kind, opts.limit) as (rows, source):
-                first = list(islice(rows, 1))
-                if not first:
-                    self.fail(f"{source} holds no {opts.kind or 'title'} yet; {crawl_first}")
-                    return
-                if isinstance(sys.stdout, io.TextIOWrapper):
-                    sys.stdout.reconfigure(errors="replace")  # a terminal may lack some letters
-                _print(chain(first, rows), opts.format, opts.kind, excel=opts.excel)
-        except FileNotFoundError as error:
-            demo = Path(error.filename).parent / "demo"
-            if (demo / "movies.sqlite3").exists():
-                crawl_first += (
-                    f"; the demo's movies are shown by: {program()} scoreboard -s DATA_DIR={demo}"
-                )
-            self.fail(f"there is no {error.filename} yet; {crawl_first}")
-        except sqlite3.DatabaseError as error:
-            folder = Path(self.settings.get("DATA_DIR", "data"))
+        from moviecrawler.database.reading import reading
+
+        if opts.excel and not opts.export and opts.format != "csv":
+            raise ConfigurationError("--excel is for CSV; add --format csv, or --export")
+        if opts.format == "parquet" and sys.stdout.isatty():
             raise ConfigurationError(
-                f"the database in {folder} can't be read ({error}); if it is damaged, move it away"
-            ) from error
+                "parquet is no text for a terminal; write it to a file, with > scoreboard.parquet"
+            )
+        folder = Path(self.settings.get("DATA_DIR", "data"))
+        try:
+            if opts.export:
+                _export_files(folder, excel=opts.excel)
+                return
+            if not self.settings.get("DATABASE_URL"):
+                _match(folder)
+            with reading(self.settings) as tables, Progress(_report, "reading the scoreboard"):
+                if opts.words:
+                    self._print_title(tables, opts)
+                else:
+                    self._print_rows(tables, opts)
+        except FileNotFoundError as error:
+            if error.filename is None:
+                raise
+            self.fail(f"there is no {error.filename} yet; {_crawl_first(opts.kind, folder)}")
+
+    def _print_rows(self, tables: SchemaTables, opts: argparse.Namespace) -> None:
+        from moviecrawler.database.board import Wanted, check_columns, read_board
+
+        wanted = Wanted(
+            kind=opts.kind,
+            list_name=opts.list_name,
+            where=opts.where,
+            sort=opts.sort,
+            limit=opts.limit,
+        )
+        board = read_board(tables, wanted)
+        if opts.columns:
+            check_columns("--columns", opts.columns, list(board.columns))
+        with closing(board.rows) as rows:
+            first = list(islice(rows, 1))
+            if first:
+                _print(board.columns, chain(first, rows), opts)
+            elif opts.where or opts.list_name:
+                self.fail(f"{tables.name} holds no such title")
+            else:
+                kind = opts.kind or "title"
+                self.fail(f"{tables.name} holds no {kind} yet; {_crawl_first(opts.kind)}")
+
+    def _print_title(self, tables: SchemaTables, opts: argparse.Namespace) -> None:
+        """Print one title, or those of which one is meant."""
+        from moviecrawler.database.lookup import find_titles, read_title
+
+        found = find_titles(tables, opts.words)
+        named = " ".join(opts.words)
+        if not found:
+            self.fail(f"{tables.name} holds no title {named!r}")
+        elif len(found) > 1:
+            shown = [read_title(tables, title_id) for title_id in found[:_MAX_FOUND]]
+            lines = [
+                [printable(t.title), _shown(t.year), t.kind, t.sites[0].site_id] for t in shown
+            ]
+            print("\n".join(table_lines([["Title", "Year", "Kind", "Id"], *lines])))
+            self.fail(f"{len(found):,} titles are {named!r}; give an id, or more words")
+        elif opts.format in {"csv", "parquet"}:
+            opts.where = f"title_id = {found[0]}"
+            self._print_rows(tables, opts)
+        else:
+            title = read_title(tables, found[0])
+            if opts.format == "json":
+                print_json(title, indent=2)
+            else:
+                print("\n".join(_title_lines(title)))
+
+
+def _crawl_first(kind: TitleKind | None, folder: Path | None = None) -> str:
+    """Return a sentence on how to get titles; in `folder` there may be those of the demo."""
+    crawl = _CRAWLS.get(kind, f"{ID_SITE} -a list=top") if kind else f"{ID_SITE} -a list=top"
+    sentence = f"crawl first, such as with: {program()} crawl {crawl}"
+    if folder is not None and (folder / "demo" / "movies.sqlite3").exists():
+        shown = f"{program()} scoreboard -s DATA_DIR={folder / 'demo'}"
+        sentence += f"; the demo's movies are shown by: {shown}"
+    return sentence
+
+
+def _match(folder: Path) -> None:
+    """Match the records of several sites, unless that is done; who may not write goes without."""
+    from moviecrawler.database.reading import reading_sqlite
+    from moviecrawler.database.scoreboard import match_embedded
+    from moviecrawler.database.sqlite import open_sqlite
+
+    with reading_sqlite(folder) as tables:
+        ((is_done,),) = tables.select("SELECT written = matched FROM state", ())
+    if is_done:
+        return
+    try:
+        with closing(open_sqlite(folder)) as connection:
+            match_embedded(connection, _report)
+    except TransientStoreError as error:
+        print(printable(f"the sites' records are not matched: {error}"), file=sys.stderr)
 
 
 def _report(line: str) -> None:
@@ -165,67 +253,29 @@ def _export_files(folder: Path, *, excel: bool) -> None:
             raise OutputError(f"the CSV files in {folder} can't be replaced: {error}") from error
 
 
-@contextmanager
-def _opened(
-    settings: BaseSettings, kind: TitleKind | None, limit: int | None
-) -> Iterator[tuple[Iterator[ScoreboardRow], str]]:
-    """Open the scoreboard, and give its rows and the name of the database."""
-    from moviecrawler.database.schema import is_up_to_date
-    from moviecrawler.database.scoreboard import match_embedded, scoreboard_rows
-    from moviecrawler.database.sqlite import FILE, SqliteTables, open_sqlite, read_sqlite
-
-    if url := settings.get("DATABASE_URL"):
-        from moviecrawler.pipelines.postgres import read_scoreboard
-
-        yield read_scoreboard(url, limit, kind), "the database that DATABASE_URL names"
-        return
-    if not settings.getbool("SQLITE_ENABLED", True):
-        raise ConfigurationError(
-            "SQLITE_ENABLED is 0, so there is no embedded database; set DATABASE_URL"
-        )
-    folder = Path(settings.get("DATA_DIR", "data"))
-    with closing(read_sqlite(folder)) as reading:
-        is_ready = is_up_to_date(SqliteTables(reading, str(folder / FILE)))
-        if is_ready:
-            ((is_ready,),) = reading.execute("SELECT written = matched FROM state")
-    if not is_ready:
-        with closing(open_sqlite(folder)) as writing:
-            match_embedded(writing, _report)
-    with closing(read_sqlite(folder)) as reading, Progress(_report, "reading the scoreboard"):
-        yield scoreboard_rows(reading, kind, limit), str(folder / FILE)
+# --- Many titles ----------------------------------------------------------------------------------
 
 
 def _print(
-    rows: Iterator[ScoreboardRow], form: str, kind: TitleKind | None, *, excel: bool
+    types: Mapping[str, str], rows: Iterator[Mapping[str, Any]], opts: argparse.Namespace
 ) -> None:
-    parts = _PART_COLUMNS if kind in {"season", "episode"} else {}
-    columns = _COLUMNS | parts
-    if form == "json":
-        _print_json(_records(rows, [*_COLUMNS, "matched_by", *parts]))
-    elif form == "csv":
-        records = _records(rows, columns)
-        cells = (map(_cell, record.values()) for record in records)
-        print_csv(columns, cells, excel=excel)
-    elif form == "parquet":
-        _print_parquet(_records(rows, columns), columns)
+    from moviecrawler.pipelines.csv_export import csv_rows
+
+    columns = opts.columns or list(types)
+    records = ({name: row[name] for name in columns} for row in rows)
+    if opts.format == "csv":
+        print_csv(columns, csv_rows(records), excel=opts.excel)
+    elif opts.format == "parquet":
+        _print_parquet(records, {name: types[name] for name in columns})
     else:
-        width = shutil.get_terminal_size(fallback=(100, 24)).columns
-        print(
-            render_table(
-                list(islice(rows, _MAX_TABLE_ROWS)), min(_MAX_WIDTH, max(_MIN_WIDTH, width))
-            )
-        )
-
-
-def _records(rows: Iterator[ScoreboardRow], names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the values of each row by name.
-
-    A row has scores that are whole numbers as floats, too.
-    """
-    for row in rows:
-        values = {name: row.value(name) for name in names}
-        whole = {name: values[name] for name in _WHOLE}
-        yield values | {name: int(value) for name, value in whole.items() if value is not None}
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal may lack some letters
+        if opts.format == "json":
+            _print_json(records)
+        else:
+            width = min(_MAX_WIDTH, shutil.get_terminal_size(fallback=(100, 24)).columns)
+            shown = list(islice(rows, _MAX_TABLE_ROWS))
+            print(_plain_table(shown, columns) if opts.columns else render_table(shown, width))
 
 
 def _print_json(records: Iterator[dict[str, Any]]) -> None:
@@ -235,61 +285,90 @@ def _print_json(records: Iterator[dict[str, Any]]) -> None:
     sys.stdout.write("\n]\n")
 
 
-def _print_parquet(records: Iterator[dict[str, Any]], columns: dict[str, str]) -> None:
+def _print_parquet(records: Iterator[dict[str, Any]], columns: Mapping[str, str]) -> None:
     """Print a Parquet file, which DuckDB makes of a CSV file in bounded memory."""
     import duckdb
 
+    from moviecrawler.pipelines.csv_export import csv_rows
+
+    types = {name: _PARQUET_TYPES.get(kind, "VARCHAR") for name, kind in columns.items()}
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "scoreboard.csv")
         target = Path(folder, "scoreboard.parquet")
         with source.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows(map(_cell, record.values()) for record in records)
+            csv.writer(file).writerows(csv_rows(records))
         with duckdb.connect(
             config={"threads": 1, "memory_limit": "256MB", "temp_directory": folder}
         ) as connection:
-            table = connection.read_csv(
-                str(source), header=False, columns=columns, auto_detect=False
-            )
+            table = connection.read_csv(str(source), header=False, columns=types, auto_detect=False)
             table.write_parquet(str(target))
         with target.open("rb") as made:
             shutil.copyfileobj(made, sys.stdout.buffer)
 
 
-def _cell(value: Any) -> Any:
-    value = str(value).lower() if isinstance(value, bool) else value
-    return int(value) if isinstance(value, float) and value.is_integer() else value  # 9.0 as 9
+def _plain_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Return the values of columns as they are stored, in lines."""
+    from moviecrawler.pipelines.csv_export import csv_cell
+
+    cells = [
+        [NONE if row[name] is None else printable(str(csv_cell(row[name]))) for name in columns]
+        for row in rows
+    ]
+    return "\n".join(table_lines([columns, *cells]))
 
 
-def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
+class _Column(NamedTuple):
+    """A column of the table."""
+
+    heading: str
+    cells: list[str]
+    leaves: int = 0
+    """Its turn to be left out of a narrow table, from 1; 0: it stays."""
+
+
+def render_table(rows: Sequence[Mapping[str, Any]], width: int = 100) -> str:
     """Return the rows as lines under a header, without a newline at the end.
 
-    A line has at most `width` columns (80 at least).
+    Columns that do not fit into the width are left out, such as votes.
     """
     full = width >= _FULL_NAMES_MIN_WIDTH
     others = [kind for kind in SCOREBOARD_KINDS if kind != ID_SITE]
-    headings = [_heading(kind, full=full) for kind in (ID_SITE, *others)]
-    headings.insert(1, "Votes")
-    kinds = {row.kind for row in rows}
-    header = ["Title", "Year", *(["Kind"] if len(kinds) > 1 else []), *headings]
-    body = [
-        [
-            printable(_full_title(row)),
-            _shown(row.year),
-            *([row.kind] if len(kinds) > 1 else []),
-            _score(row, ID_SITE) + ("*" if row.imdb_rating_derived else ""),
-            _shown(row.imdb_votes, ","),
-            *(_score(row, kind) for kind in others),
-        ]
-        for row in rows
-    ]
+    is_part = "series_title" in rows[0]
+    kinds = (
+        {"season" if "episodes" in rows[0] else "episode"} if is_part else {r["kind"] for r in rows}
+    )
+    table = [_Column("Title", [printable(_full_title(row)) for row in rows])]
+    table.append(_Column("Year", [_shown(row["year"]) for row in rows]))
+    if len(kinds) > 1:
+        table.append(_Column("Kind", [row["kind"] for row in rows], 2))
+    table.append(_Column(_heading(ID_SITE, full=full), [_score(row, ID_SITE) for row in rows]))
+    table.append(_Column("Votes", [_shown(row["imdb_votes"], ",") for row in rows], 1))
+    for turn, kind in enumerate(others):
+        cells = [_score(row, kind) for row in rows]
+        table.append(_Column(_heading(kind, full=full), cells, 2 + len(others) - turn))
     if width >= _ID_MIN_WIDTH:
-        header.append("IMDb id")
-        for cells, row in zip(body, rows, strict=True):
-            cells.append(row.imdb_id or NONE)
-    lines = table_lines([header, *body], right=True, width=width)
-    if any(row.imdb_rating_derived for row in rows):
-        lines.append("* derived: the mean of the season's episodes, weighted by votes")
-    return "\n".join(lines)
+        table.append(_Column("IMDb id", [row.get("imdb_id") or NONE for row in rows], 1))
+    title = 0
+    if "rank" in rows[0]:
+        table.insert(0, _Column("Rank", [str(row["rank"]) for row in rows]))
+        title = 1
+    while (leaving := _leaving(table, width, title)) is not None:
+        table.remove(leaving)
+    lines = [[column.heading for column in table]]
+    lines += map(list, zip(*(column.cells for column in table), strict=True))
+    shown = table_lines(lines, right=True, width=width, title=title)
+    if any(_is_derived(row) for row in rows):
+        shown.append("* derived: the mean of the season's episodes, weighted by votes")
+    return "\n".join(shown)
+
+
+def _leaving(table: Sequence[_Column], width: int, title: int) -> _Column | None:
+    """Return the column that is left out next; None when the table fits."""
+    widths = [max(map(columns_of, (column.heading, *column.cells))) for column in table]
+    widths[title] = min(widths[title], LEAST_TITLE)
+    if sum(widths) + 2 * (len(table) - 1) <= width:
+        return None
+    return min((c for c in table if c.leaves), key=lambda column: column.leaves, default=None)
 
 
 def _heading(kind: ScoreKind, *, full: bool) -> str:
@@ -298,22 +377,83 @@ def _heading(kind: ScoreKind, *, full: bool) -> str:
     return heading if full else score.short_heading or heading
 
 
-def _score(row: ScoreboardRow, kind: ScoreKind) -> str:
-    return _shown(row.scores[kind], SCORES[kind].form, SCORES[kind].unit)
+def _score(row: Mapping[str, Any], kind: ScoreKind) -> str:
+    score = SCORES[kind]
+    assert score.columns is not None  # noqa: S101 - it is one of the scoreboard
+    mark = "*" if kind == ID_SITE and _is_derived(row) else ""
+    return _shown(row[score.columns[0]], score.form, score.unit) + mark
 
 
-def _full_title(row: ScoreboardRow) -> str:
+def _is_derived(row: Mapping[str, Any]) -> bool:
+    return bool(row.get("imdb_rating_derived"))
+
+
+def _full_title(row: Mapping[str, Any]) -> str:
     """Return a title; of a season or an episode with its series and number."""
-    if row.kind == "season" and row.season is not None:
-        own = "" if row.title in {row.series_title, f"Season {row.season}"} else f": {row.title}"
-        return f"{row.series_title or 'Unknown series'}, season {row.season}{own}"
-    if row.kind == "episode" and row.series_title:
-        number = (
-            "" if row.season is None or row.episode is None else f" {row.season}x{row.episode:02}"
-        )
-        return f"{row.series_title}{number}: {row.title}"
-    return row.title
+    title = row["title"]
+    if "series_title" not in row:
+        return str(title)
+    series = row["series_title"] or "Unknown series"
+    if "episode" not in row:
+        own = "" if title in {None, series, f"Season {row['season']}"} else f": {title}"
+        return f"{series}, season {row['season']}{own}"
+    number = (
+        ""
+        if row["season"] is None or row["episode"] is None
+        else f" {row['season']}x{row['episode']:02}"
+    )
+    return f"{series}{number}: {title or row['imdb_id']}"
 
 
 def _shown(value: float | None, form: str = "g", unit: str = "") -> str:
     return NONE if value is None else f"{value:{form}}{unit}"
+
+
+# --- One title ------------------------------------------------------------------------------------
+
+
+def _title_lines(title: WholeTitle) -> list[str]:
+    """Return what all sites say of a title."""
+    facts = [title.kind, *([f"{title.runtime_minutes} min"] if title.runtime_minutes else [])]
+    lines = [f"{title.title} ({title.year or '?'}), {', '.join(facts)}", ""]
+    scores = [["Site", "Score", "Value", "Count", "Read"]]
+    for page in title.sites:
+        cells = [[_name(s.kind), _value(s), _shown(s.count, ",")] for s in page.scores]
+        name = SITES[page.site].name
+        scores += [[name, *row, page.read_at[:10]] for row in cells or [[NONE] * 3]]
+    lines += [*table_lines(scores), "", *(page.url for page in title.sites)]
+    if title.matched_by:
+        lines += ["", *(f"one title: {reasons}" for reasons in title.matched_by)]
+    if title.offers:
+        lines += ["", "to watch:"]
+        lines += ["  " + ", ".join(map(str, filter(None, _offer(each)))) for each in title.offers]
+    history = [
+        [
+            _minute(point.since or ""),
+            SITES[point.site].name,
+            _name(point.kind),
+            _value(point),
+            _shown(point.count, ","),
+        ]
+        for point in title.history
+    ]
+    lines += ["", *table_lines([["Since (UTC)", "Site", "Score", "Value", "Count"], *history])]
+    return [printable(line) for line in lines]
+
+
+def _offer(offer: Watching) -> tuple[str | None, ...]:
+    price = None if offer.price is None else f"{offer.price:g} {offer.currency}"
+    return offer.provider, offer.kind, offer.country, offer.quality, price
+
+
+def _minute(time: str) -> str:
+    return time[:16].replace("T", " ")
+
+
+def _name(kind: ScoreKind) -> str:
+    return SCORES[kind].name if kind in SCORES else kind
+
+
+def _value(score: ScorePoint) -> str:
+    form = SCORES.get(score.kind)
+    return _shown(score.value, form.form, form.unit) if form else _shown(score.value)

@@ -141,7 +141,7 @@ def _of_table(table: Table, name: str) -> Entry:
     return Entry(
         name=name,
         type=table.type_of(name),
-        meaning=column.meaning or _docstrings()[item.__name__][attribute],
+        meaning=column.meaning or _docstrings()[item.__name__].get(attribute, ""),
         null=null,
         unit=unit or ("UTC" if table.type_of(name) == "time" else ""),
         source=_source_of(table, name) if table.name in ITEMS or item is Movie else table.source,

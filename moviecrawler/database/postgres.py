@@ -23,7 +23,7 @@ from moviecrawler.database.views import VIEWS
 from moviecrawler.matching.titles import match_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     # Psycopg2 writes its classes in small letters.
     from psycopg2.extensions import connection as Connection  # noqa: N812
@@ -64,6 +64,12 @@ class PostgresTables:
         listed = [list(ids)] * query.count("{ids}")
         self._cursor.execute(statement, (*values, *listed))
         return [tuple(row) for row in self._cursor.fetchall()]
+
+    def stream(self, statement: str, *values: object) -> Iterator[Row]:
+        query = statement.replace("%", "%%") if values else statement
+        with self._cursor.connection.cursor("stream") as cursor:
+            cursor.execute(query.replace("{mark}", "%s"), values or None)
+            yield from cursor
 
     def columns_of(self, table: Table) -> str:
         return ", ".join(

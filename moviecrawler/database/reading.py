@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 def reading(settings: BaseSettings) -> Iterator[SchemaTables]:
     """Give the tables that DATABASE_URL names, or those of the embedded database.
 
-    An embedded database of an older version is brought up to date. Raises FileNotFoundError when
-    there is none, and ConfigurationError.
+    One of an older version is brought up to date. Raises FileNotFoundError when there is no
+    embedded one, ConfigurationError, and the same as `Database`.
     """
     if url := settings.get("DATABASE_URL"):
         # Postgres' client takes long to import.
-        from moviecrawler.database.connection import Database, Session  # noqa: PLC0415
+        from moviecrawler.database.connection import Database  # noqa: PLC0415
         from moviecrawler.database.postgres import PostgresTables  # noqa: PLC0415
 
-        session = Session(settings="SET default_transaction_read_only = on;\n")
-        with closing(Database(url, session)) as database, database.transaction() as cursor:
+        with closing(Database(url)) as database, database.transaction() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
             yield PostgresTables(cursor)
         return
     if not settings.getbool("SQLITE_ENABLED", True):

@@ -21,12 +21,14 @@ from moviecrawler.sites import SCORE_SITES, SCORES
 from moviecrawler.sites import SITES as PROFILES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from moviecrawler.database.records import Row
     from moviecrawler.database.tables import Dialect
 
 logger = logging.getLogger(__name__)
 
-VERSION: Final = 8
+VERSION: Final = 9
 """The version of the schema that `tables.py` declares."""
 
 
@@ -36,6 +38,9 @@ class SchemaTables(Tables, Protocol):
     name: str
     """As messages name it."""
     dialect: Dialect
+
+    def stream(self, statement: str, *values: object) -> Iterator[Row]:
+        """Yield the rows of a statement in which {mark} is a value, without keeping them."""
 
     def version(self) -> int:
         """Return the version of the schema; 0 if there are no tables, -1 if they are another's."""
@@ -84,7 +89,8 @@ def update_schema(tables: SchemaTables) -> None:
         tables.run("INSERT INTO state (state_id) VALUES (1)")
     else:
         for step in range(version + 1, VERSION + 1):
-            tables.run(_migration(step, tables.dialect))
+            if script := _migration(step, tables.dialect):
+                tables.run(script)
     tables.set_version(VERSION)
     missing = _missing_rows(tables)
     for table in (SITES, SCORE_KINDS):

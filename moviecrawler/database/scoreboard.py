@@ -1,14 +1,8 @@
-"""The scoreboard, one row a title with every site's scores.
-
-This makes it in the embedded database, and reads its rows.
-
-IMDb rates no seasons: a season's rating is the mean of its episodes', weighted by votes.
-"""
+"""Decides which records of the embedded database are one title, and one row of the scoreboard."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,136 +13,19 @@ from moviecrawler.database.sql import read_sql
 from moviecrawler.database.sqlite import SqliteTables, last_record_id, transaction
 from moviecrawler.matching.forms import block_keys
 from moviecrawler.matching.titles import match_titles, newer_records, title_of
-from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCORES, SITES
+from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import by_authority
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Self
+    from collections.abc import Callable, Mapping
 
     from moviecrawler.database.records import Stored
-    from moviecrawler.items import ScoreKind, Site, TitleKind
 
 
-@dataclass(slots=True, kw_only=True)
-class ScoreboardRow:
-    """A title's scores on all sites.
-
-    None where a site hasn't the title, or the title no such score.
-    """
-
-    title: str
-    year: int | None
-    kind: TitleKind
-    scores: dict[ScoreKind, float | None]
-    """Those that each site shows as its own."""
-    imdb_votes: int | None
-    site_ids: dict[Site, str | None]
-    tmdb_id: int | None
-    """TMDB's id: of a series under themoviedb.org/tv/, of everything else under
-    themoviedb.org/movie/."""
-    matched_by: list[str] = field(default_factory=list)
-    """Why the sites' records are taken for one title."""
-    series_title: str | None = None
-    """This and the following fields are of seasons and episodes only."""
-    series_imdb_id: str | None = None
-    """None where IMDb's page or dataset row of the series is not stored."""
-    season: int | None = None
-    episode: int | None = None
-
-    @property
-    def imdb_id(self) -> str | None:
-        """Its id on IMDb."""
-        return self.site_ids[ID_SITE]
-
-    @property
-    def imdb_rating_derived(self) -> bool:
-        """Whether the rating is not IMDb's own, but the mean of a season's episodes."""
-        return self.kind == "season" and self.scores["imdb"] is not None
-
-    @classmethod
-    def read(cls, values: dict[str, Any]) -> Self:
-        """Return a row of a database, by the names of its columns."""
-        scores = {kind: values.pop(name) for kind, name in SCORE_COLUMNS.items()}
-        site_ids = {site: values.pop(name) for site, name in ID_COLUMNS.items()}
-        return cls(scores=scores, site_ids=site_ids, **values)
-
-    def value(self, column: str) -> Any:
-        """Return the value of a column."""
-        if column in _KINDS:
-            return self.scores[_KINDS[column]]
-        return self.site_ids[_SITES[column]] if column in _SITES else getattr(self, column)
-
-
-SCORE_COLUMNS: Final = {
-    kind: columns[0] for kind, score in SCORES.items() if (columns := score.columns)
-}
-ID_COLUMNS: Final = {site: f"{site}_id" for site in SITES}
-_KINDS: Final = {column: kind for kind, column in SCORE_COLUMNS.items()}
-_SITES: Final = {column: site for site, column in ID_COLUMNS.items()}
 _RECORDS_AT_ONCE = 5_000
 """Records of IMDb that are in memory while it is decided which are compared."""
 _PLACE = read_sql("place_embedded.sql")
-_VALUES = ", ".join(
-    f"CAST({column} AS double precision) AS {column}" for column in SCORE_COLUMNS.values()
-)
-_OTHER_IDS = [column for site, column in ID_COLUMNS.items() if site != ID_SITE]
-_OTHERS = ", ".join(_OTHER_IDS)
-_BY_OTHERS = ",\n    ".join(
-    f"{ID_COLUMNS[site]} COLLATE {{bytes}} NULLS LAST" for site in BY_AUTHORITY if site != ID_SITE
-)
-_TITLES = """
-SELECT title, year, kind, {values}, imdb_votes, imdb_id, {others}, tmdb_id, matched_by
-FROM scoreboard
-{where}
-ORDER BY imdb_list_rank NULLS LAST,
-    imdb_votes DESC NULLS LAST,
-    best_list_rank NULLS LAST,
-    title COLLATE {bytes},
-    imdb_id COLLATE {bytes} NULLS LAST,
-    {by_others}
-"""
-_PARTS = """
-SELECT coalesce(title, {name}) AS title, year, '{kind}' AS kind, {values}, imdb_votes,
-    {imdb_id} AS imdb_id, {others}, NULL AS tmdb_id,
-    series_title, series_imdb_id, season, {episode} AS episode
-FROM {kind}_scores
-ORDER BY imdb_votes DESC NULLS LAST,
-    series_title COLLATE {bytes} NULLS LAST,
-    season NULLS LAST,
-    {episode} NULLS LAST,
-    {imdb_id} COLLATE {bytes} NULLS LAST,
-    {by_others}
-"""
-_OF_PARTS: dict[TitleKind | None, dict[str, str]] = {
-    "season": {
-        "name": "'Season ' || season",
-        "imdb_id": "CAST(NULL AS text)",
-        "episode": "CAST(NULL AS integer)",
-    },
-    "episode": {"name": "imdb_id", "imdb_id": "imdb_id", "episode": "episode"},
-}
-
-
-def scoreboard_query(collation: str, kind: TitleKind | None, limit: int | None) -> str:
-    """Return the query of a database for the scoreboard's rows: all or the first `limit`.
-
-    They are those of a kind, or of all titles but seasons and episodes. IMDb's main list comes
-    first, then the other titles by votes. `collation` is the database's name for the order of
-    bytes.
-    """
-    named = {
-        "values": _VALUES,
-        "others": _OTHERS,
-        "by_others": _BY_OTHERS.format(bytes=collation),
-        "bytes": collation,
-    }
-    if kind in _OF_PARTS:
-        query = _PARTS.format(kind=kind, **named, **_OF_PARTS[kind])
-    else:
-        query = _TITLES.format(where=f"WHERE kind = '{kind}'" if kind else "", **named)
-    return query if limit is None else f"{query} LIMIT {limit:d}"
 
 
 def match_embedded(
@@ -227,16 +104,3 @@ def _compared(
                     found.append(stored)
             progress.done = min(through, last)
     return sorted(found, key=lambda stored: stored.record_id)
-
-
-def scoreboard_rows(
-    connection: sqlite3.Connection, kind: TitleKind | None = None, limit: int | None = None
-) -> Iterator[ScoreboardRow]:
-    """Yield the embedded database's rows of `scoreboard_query`."""
-    found = connection.execute(scoreboard_query("BINARY", kind, limit))
-    names = [name for name, *_ in found.description]
-    for row in found:
-        values: dict[str, Any] = dict(zip(names, row, strict=True))
-        if "matched_by" in values:
-            values["matched_by"] = msgspec.json.decode(values["matched_by"])
-        yield ScoreboardRow.read(values)

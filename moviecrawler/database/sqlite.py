@@ -55,6 +55,9 @@ class SqliteTables:
         listed = (json.dumps(list(ids)),) if "{ids}" in query else ()
         return self.connection.execute(statement, (*values, *listed)).fetchall()
 
+    def stream(self, statement: str, *values: object) -> Iterator[Row]:
+        yield from self.connection.execute(statement.replace("{mark}", "?"), values)
+
     def columns_of(self, table: Table) -> str:
         return ", ".join(f'"{name}"' for name in table.columns)
 
@@ -190,7 +193,8 @@ def read_sqlite(folder: Path) -> sqlite3.Connection:
         # Who may not write the folder can't make the index of the log that a writer has left. While
         # nobody writes there is none, and the file itself is whole.
         log = path.with_name(f"{path.name}-wal")
-        if error.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN or log.exists():
+        is_written = log.exists() and log.stat().st_size > 0
+        if error.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN or is_written:
             raise
     return _connect_to_read(f"{path.as_uri()}?mode=ro&immutable=1")
 
@@ -203,6 +207,14 @@ def _connect_to_read(uri: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def tables_in_memory() -> SqliteTables:
+    """Return tables of nothing but this process, for what needs the schema alone."""
+    tables = SqliteTables(sqlite3.connect(":memory:", isolation_level=None))
+    with transaction(tables.connection, "IMMEDIATE"):
+        update_schema(tables)
+    return tables
 
 
 @contextmanager

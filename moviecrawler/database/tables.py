@@ -142,7 +142,9 @@ def _column_of(field: str) -> Column:
     return Column("integer" if kind == int | None else "text")
 
 
-_SITE: Final = {"site": Column("text NOT NULL REFERENCES sites", "The site, by the spider's name.")}
+_SITE: Final = {
+    "site": Column("text NOT NULL REFERENCES sites (site)", "The site, by the spider's name.")
+}
 _FINER: Final = "for a finer kind, which has no columns in the views"
 _UNLINKED: Final = "where no import has named it"
 _UNREAD: Final = "where neither a record nor an import has it"
@@ -173,7 +175,8 @@ SCORE_KINDS: Final = Table(
     columns={
         "kind": Column("text NOT NULL", "The kind, such as metascore."),
         "site": Column(
-            "text NOT NULL REFERENCES sites", "The site whose score it is; others may show it, too."
+            "text NOT NULL REFERENCES sites (site)",
+            "The site whose score it is; others may show it, too.",
         ),
         "name": Column("text NOT NULL", "Its name as the site writes it."),
         "lowest": Column("integer NOT NULL", "The lowest value."),
@@ -287,10 +290,12 @@ RECORDS: Final = Table(
     columns={
         "record_id": Column("id NOT NULL", "Its number here, in the order of first storing."),
         "title_id": Column(
-            "id REFERENCES titles", "The title that it is of.", "for a record with a newer_id"
+            "id REFERENCES titles (title_id)",
+            "The title that it is of.",
+            "for a record with a newer_id",
         ),
         "newer_id": Column(
-            "id REFERENCES records",
+            "id REFERENCES records (record_id)",
             "The record of the same title on the same site that is shown instead.",
             "for a record that is shown",
         ),
@@ -324,7 +329,7 @@ RECORDS: Final = Table(
 )
 _RECORD: Final = {
     "record_id": Column(
-        "id NOT NULL REFERENCES records ON DELETE CASCADE", "The record that it is of."
+        "id NOT NULL REFERENCES records (record_id) ON DELETE CASCADE", "The record that it is of."
     )
 }
 _POSITION: Final = {"position": Column("integer NOT NULL", "Its place in page order, from 1.")}
@@ -334,7 +339,7 @@ SCORES: Final = Table(
     of_record="scores",
     columns={
         **_RECORD,
-        "kind": Column("text NOT NULL REFERENCES score_kinds"),
+        "kind": Column("text NOT NULL REFERENCES score_kinds (kind)"),
         "value": Column(
             "number NOT NULL CHECK (value BETWEEN 0 AND 100)", unit="its kind's lowest to highest"
         ),
@@ -355,7 +360,7 @@ SCORE_HISTORY: Final = Table(
     meaning="Each value that a score had, and since when.",
     columns={
         **_RECORD,
-        "kind": Column("text NOT NULL REFERENCES score_kinds", "The kind of score."),
+        "kind": Column("text NOT NULL REFERENCES score_kinds (kind)", "The kind of score."),
         "since": Column("time NOT NULL", "When the first page was read that showed it."),
         "value": Column(
             "number",
@@ -698,7 +703,9 @@ TITLE_MATCHES: Final = Table(
     name="title_matches",
     meaning="Whether a page is that of a title, and why.",
     columns={
-        "title_id": Column("id NOT NULL REFERENCES titles ON DELETE CASCADE", "The title."),
+        "title_id": Column(
+            "id NOT NULL REFERENCES titles (title_id) ON DELETE CASCADE", "The title."
+        ),
         **_SITE,
         "site_id": Column("text NOT NULL", "The page, by its id."),
         "decision": Column("match_decision NOT NULL", "accepted, review or refused."),
@@ -744,7 +751,7 @@ FEEDS: Final = Table(
     name="feeds",
     meaning="The queue that is fed with what is due on a site.",
     columns={
-        "site": Column("text REFERENCES sites", "The site."),
+        "site": Column("text REFERENCES sites (site)", "The site."),
         "queue": Column("text NOT NULL", "The queue."),
         "seen_at": Column("time NOT NULL", "When it was last fed."),
     },

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import csv
 import logging
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from filelock import FileLock
 
-from moviecrawler.basics.files import read_package_file
 from moviecrawler.basics.progress import Progress
 from moviecrawler.basics.texts import neutralise
-from moviecrawler.database.sqlite import transaction
+from moviecrawler.database.board import Wanted, read_board
+from moviecrawler.database.sqlite import SqliteTables, transaction
 from moviecrawler.database.tables import CHILDREN
+from moviecrawler.pipelines.datasette import index_titles, metadata_of
 from moviecrawler.pipelines.files import replacing
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
     from pathlib import Path
     from typing import TextIO
 
@@ -33,13 +35,21 @@ _BATCH_ROWS = 500
 """Rows that are written before the time is checked again."""
 _LOCK_TIMEOUT_SECONDS = 600.0
 """Seconds to wait for another process's export."""
+_SCOREBOARD = "scoreboard"
 _VIEW = "csv_"
 """What the name of a file's view begins with."""
 FILES: Final = tuple(
     f"{name}.csv"
-    for name in ("misses", "lists", *(table.name for table in CHILDREN), "people", "movies")
+    for name in (
+        "misses",
+        "lists",
+        *(table.name for table in CHILDREN),
+        "people",
+        _SCOREBOARD,
+        "movies",
+    )
 )
-"""A file is `SELECT * FROM` its view. `movies.csv` comes last."""
+"""A file is `SELECT * FROM` its view, but for the scoreboard. `movies.csv` comes last."""
 
 
 def is_outdated(connection: sqlite3.Connection, folder: Path) -> bool:
@@ -103,13 +113,13 @@ def _replace_files(
         # The stack closes them in reverse order: `movies.csv` is replaced before the files that
         # refer to it.
         for name in FILES:
-            view = _VIEW + name.removesuffix(".csv")
-            rows = connection.execute(f"SELECT * FROM {view}")  # noqa: S608 - its name is ours
-            header = [column for column, *_ in rows.description]
+            header, rows = _content_of(connection, name.removesuffix(".csv"))
+            stack.enter_context(closing(rows))
             file = stack.enter_context(replacing(folder / name))
             write_csv(file, header, _in_time(rows, is_late, progress), excel=excel)
         metadata = stack.enter_context(replacing(folder / "metadata.json"))
-        metadata.write(read_package_file(__package__, "metadata.json"))
+        metadata.write(metadata_of(connection))
+    index_titles(connection)
     if excel:
         connection.execute("UPDATE state SET exported = 0")
     else:
@@ -118,7 +128,7 @@ def _replace_files(
 
 def _count_rows(connection: sqlite3.Connection) -> int:
     """Return about how many rows all files have."""
-    names = {"lists": "list_entries", "movies": "records"}
+    names = {"lists": "list_entries", "movies": "records", _SCOREBOARD: "titles"}
     tables = (name.removesuffix(".csv") for name in FILES)
     rows = 0
     for table in tables:
@@ -127,10 +137,40 @@ def _count_rows(connection: sqlite3.Connection) -> int:
     return rows
 
 
+def _content_of(
+    connection: sqlite3.Connection, name: str
+) -> tuple[list[str], Generator[Iterable[Any]]]:
+    """Return the header and the rows of a file."""
+    if name == _SCOREBOARD:
+        board = read_board(SqliteTables(connection), Wanted())
+        return list(board.columns), csv_rows(board.rows)
+    found = connection.execute(f"SELECT * FROM {_VIEW}{name}")  # noqa: S608 - its name is ours
+    return [column for column, *_ in found.description], (row for row in found)
+
+
+def csv_rows(rows: Iterable[Mapping[str, Any]]) -> Generator[list[Any]]:
+    """Yield the cells of rows with values as JSON has them, as the files have these."""
+    for row in rows:
+        yield [csv_cell(value) for value in row.values()]
+
+
+def csv_cell(value: Any) -> Any:
+    """Return the cell of a value.
+
+    >>> csv_cell(9.0), csv_cell(True), csv_cell(["same title", "same year"])
+    (9, 'true', 'same title; same year')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _in_time(
-    rows: sqlite3.Cursor, is_late: Callable[[], bool], progress: Progress
-) -> Iterator[tuple[Any, ...]]:
-    while part := rows.fetchmany(_BATCH_ROWS):
+    rows: Iterator[Iterable[Any]], is_late: Callable[[], bool], progress: Progress
+) -> Iterator[Iterable[Any]]:
+    while part := list(islice(rows, _BATCH_ROWS)):
         yield from part
         progress.done += len(part)
         if is_late():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,7 @@ from scrapy.exporters import CsvItemExporter
 from scrapy.extensions import feedexport
 
 from moviecrawler.database.records import BatchWriter
-from moviecrawler.database.schema import update_schema
-from moviecrawler.database.sqlite import SqliteTables, transaction
+from moviecrawler.database.sqlite import tables_in_memory
 from moviecrawler.items import Batch, ListPage, Miss, Movie
 
 if TYPE_CHECKING:
@@ -67,7 +65,7 @@ class FlatCsvExporter(CsvItemExporter):
     def __init__(self, file: BytesIO, **options: Any) -> None:
         """Make the tables by which titles become rows."""
         super().__init__(file, **options)
-        self._tables = _tables_in_memory()
+        self._tables = tables_in_memory()
 
     def export_item(self, item: Any) -> None:
         """Write a row."""
@@ -95,13 +93,5 @@ def _columns_of(item_class: type) -> list[str]:
     """Return the columns of items; none of items whose fields are not known."""
     if item_class is not Movie:
         return list(ItemAdapter.get_field_names_from_class(item_class) or ())
-    with closing(_tables_in_memory().connection) as connection:
+    with closing(tables_in_memory().connection) as connection:
         return [name for name, *_ in connection.execute(_ROW).description]
-
-
-def _tables_in_memory() -> SqliteTables:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    tables = SqliteTables(connection)
-    with transaction(connection, "IMMEDIATE"):
-        update_schema(tables)
-    return tables

@@ -10,13 +10,12 @@ import logging
 import math
 import time
 from collections import Counter
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING
 
 import psycopg2
-from psycopg2.extras import NamedTupleCursor
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.basics.clock import check_clock, utc_now
@@ -34,10 +33,9 @@ from moviecrawler.database.connection import (
 )
 from moviecrawler.database.postgres import PostgresTables
 from moviecrawler.database.records import BatchWriter
-from moviecrawler.database.scoreboard import ScoreboardRow, scoreboard_query
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.titles import Plan, apply_plan, plan_titles, read_changed
-from moviecrawler.items import Fetched, ListPage, Miss, Movie, Site, TitleKind
+from moviecrawler.items import Fetched, ListPage, Miss, Movie, Site
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Record, Store, in_order
 from moviecrawler.signals import news_queued, title_failed, titles_listed
@@ -58,8 +56,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SESSION = Session(settings=read_sql("session.sql"))
-_EXPORT = Session(statement_seconds=0, updates_schema=False)
-_ROWS_AT_ONCE = 2_000
 _STATEMENT_TIMEOUT = "60s"
 _WAIT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %s"
 _MATCH_ERRORS = (psycopg2.errors.QueryCanceled, *REJECTIONS)
@@ -269,27 +265,6 @@ class PostgresStore(Store):
         movie = stored[0].movie
         logger.warning("%s %s is stored, but %s: %s", movie.site, movie.site_id, lacking, reason)
         return 0
-
-
-def read_scoreboard(
-    url: str, limit: int | None = None, kind: TitleKind | None = None
-) -> Iterator[ScoreboardRow]:
-    """Yield the rows of `scoreboard_query`.
-
-    A database without the tables has none. Raises the same as `connect`.
-    """
-    with (
-        closing(Database(url, _EXPORT)) as database,
-        database.transaction() as transaction,
-        transaction.connection.cursor("scoreboard", cursor_factory=NamedTupleCursor) as cursor,
-    ):
-        cursor.itersize = _ROWS_AT_ONCE
-        try:
-            cursor.execute(scoreboard_query('"C"', kind, limit))
-        except psycopg2.errors.UndefinedTable:
-            return
-        for row in cursor:
-            yield ScoreboardRow.read(row._asdict())
 
 
 def _tell_catalogue(

@@ -10,8 +10,8 @@ from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.loading import Imported, load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
-from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.catalogue.catalogued import NOW, Catalogued, judged, outcome, page, row, wikidata
+from tests.pipelines.stored import board_of
 
 
 @pytest.mark.promise(
@@ -84,7 +84,7 @@ def test_the_scoreboard_has_tmdbs_id_of_a_film_and_of_a_series(store: Catalogued
         counted = store.bring_in(replace(ids, tmdb_id=602 + number, tmdb_series_id=601 + number))
         assert (counted.changed, counted.ids) == (1, 1)
     store.bring_in(ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"))
-    assert [(row.kind, row.tmdb_id) for row in read_scoreboard(store.url)] == [
+    assert [(row.kind, row.tmdb_id) for row in board_of(store.url)] == [
         ("movie", 603),
         ("series", 603),
     ]

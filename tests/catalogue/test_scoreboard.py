@@ -3,19 +3,25 @@
 import csv
 import io
 import json
+import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.commands.scoreboard import render_table
-from moviecrawler.database.scoreboard import ScoreboardRow
+from moviecrawler.database.board import Wanted, read_board
+from moviecrawler.database.reading import reading_sqlite
+from moviecrawler.database.sqlite import FILE
 from moviecrawler.items import ListPage, Movie, Score, Site
+from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.crawling import Finished, scrapy
 from tests.pipelines.runs import make_list, record_of
-from tests.pipelines.stored import board_of, opened
+from tests.pipelines.stored import BoardRow, board_of, opened
 
 
 def title(site: Site, site_id: str, name: str, *scores: Score, **more: Any) -> Movie:
@@ -23,7 +29,7 @@ def title(site: Site, site_id: str, name: str, *scores: Score, **more: Any) -> M
     return Movie(**fields, site=site, site_id=site_id, url="u", title=name, scores=[*scores])
 
 
-def scoreboard(folder: Path, *movies: Movie | ListPage) -> list[ScoreboardRow]:
+def scoreboard(folder: Path, *movies: Movie | ListPage) -> list[BoardRow]:
     with opened(SqliteStore(folder)) as store:
         store.write([record_of(movie) for movie in movies])
     return board_of(folder)
@@ -70,7 +76,7 @@ def test_lists_come_first_in_their_order_then_what_most_voted_on(tmp_path: Path)
 
 def test_the_table_fits_its_width_and_shows_scores_as_the_sites_write_them(tmp_path: Path) -> None:
     rows = scoreboard(tmp_path, *LAMP, ALONE, WIDE)
-    for width in (80, 95, 96, 100, 110, 120):
+    for width in (40, 60, 80, 95, 96, 100, 110, 120):
         lines = render_table(rows, width).splitlines()
         assert len(lines) == 2 + 3
         (columns,) = {
@@ -79,6 +85,10 @@ def test_the_table_fits_its_width_and_shows_scores_as_the_sites_write_them(tmp_p
         assert columns <= width
         assert ("tt0000001" in lines[2]) == (width >= 110)
         assert "…" in lines[4]
+        assert ("1,234,567" in lines[2]) == (width >= 80)
+        assert all(heading in lines[0] for heading in ("IMDb", "Meta", "Tomato", "Popcorn")) == (
+            width >= 60
+        )
     header, _, lamp, *_, alone = render_table(rows).splitlines()
     assert header.split() == [
         "Title",
@@ -157,3 +167,127 @@ def test_the_command_says_in_a_sentence_why_it_has_nothing_to_print(
     assert (ran.code, ran.output) == (1, "")
     assert sentence in ran.log
     assert "Traceback" not in ran.log
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Path:
+    """Return a DATA_DIR with some titles, and a list of two of them."""
+    older = title("imdb", "tt0000005", "Amélie's Lamp", Score(kind="imdb", value=9, count=99))
+    older.year = 1999
+    scoreboard(tmp_path, *LAMP, ALONE, FORMULA, older, make_list({"tt0000004": 1, "tt0000005": 2}))
+    return tmp_path
+
+
+COLUMNS = ("--columns", "title,year", "--format", "csv")
+
+
+@pytest.mark.promise("The scoreboard is asked by columns, lists and conditions, and only read.")
+@pytest.mark.parametrize(
+    ("arguments", "rows"),
+    [
+        (["--where", "year < 2000 OR metascore > 80"], ["Amélie's Lamp,1999", "The Lamp,2001"]),
+        (
+            ["--where", "title LIKE '%lamp' -- all"],
+            ["=Lamp,", "Amélie's Lamp", "The Lamp,"],
+        ),
+        (["--sort", "year:asc,title:desc", "--limit", "2"], ["Amélie's Lamp", "The Lamp,2001"]),
+        (["--sort", "metascore", "--limit", "1"], ["The Lamp,2001"]),
+        (["--list", "top"], ["=Lamp,2001", "Amélie's Lamp,1999"]),
+        (["--list", "imdb:top", "--where", "rank = 2"], ["Amélie's Lamp,1999"]),
+        (["tt0000001"], ["The Lamp,2001"]),
+        (["https://www.metacritic.com/movie/the-lamp/"], ["The Lamp,2001"]),
+        (["amelie", "1999"], ["Amélie's Lamp,1999"]),
+    ],
+    ids=lambda value: " ".join(value) if value[0][0] in "-tah" else "",
+)
+def test_rows_are_those_that_are_asked_for(
+    arguments: list[str], rows: list[str], board: Path
+) -> None:
+    ran = run(board, *arguments, *COLUMNS)
+    assert ran.code == 0, ran.log
+    printed = ran.output.splitlines()[1:]
+    assert len(printed) == len(rows)
+    assert all(line.startswith(row) for line, row in zip(printed, rows, strict=True)), printed
+
+
+@pytest.mark.promise("The scoreboard is asked by columns, lists and conditions, and only read.")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--where", "yeer > 2000"], "no such column: yeer; the columns are title, year, imdb_ra"),
+        (["--where", '"yeer" > 2000'], "there is no column 'yeer'; there are title, year, imdb_r"),
+        (["--where", "1 = 1; DROP TABLE titles"], "--where takes one condition, without ;"),
+        (["--where", "1) UNION SELECT 1 FROM (SELECT 1"], 'near "UNION": syntax error'),
+        (["--where", "EXISTS (SELECT 1 FROM pragma_table_list)"], "not authorized"),
+        (["--where", "hex(zeroblob(999999999)) > ''"], "too big"),
+        (["--sort", "yeer"], "--sort: there is no column 'yeer'; there are title, year"),
+        (["--sort", "year:up"], "give COLUMN, COLUMN:asc or COLUMN:desc"),
+        (["--columns", "title,yeer"], "--columns: there is no column 'yeer'; there are title"),
+        (["--list", "best"], "--list: 'best' is no list that is stored; there are imdb:top"),
+        (["--list", "top", "--kind", "season"], "--list"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_can_not_be_asked_is_one_sentence(
+    arguments: list[str], told: str, board: Path
+) -> None:
+    ran = run(board, *arguments)
+    assert ran.code == 2
+    assert told in ran.log
+    assert "Traceback" not in ran.log
+    assert len(board_of(board)) == 4
+
+
+def test_a_condition_is_the_same_in_both_databases_and_ends_after_a_while(
+    database_url: str, board: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(PostgresStore(database_url)) as store:
+        store.write([record_of(movie) for movie in (*LAMP, ALONE, FORMULA)])
+    given = ("--where", "title LIKE '%Lamp' AND metascore > 80", *COLUMNS)
+    found = scrapy("scoreboard", *given, data=board, DATABASE_URL=database_url)
+    assert found.code == 0, found.log
+    assert found.output == run(board, *given).output == "title,year\nThe Lamp,2001\n"
+    refused = scrapy(
+        "scoreboard", "--where", "pg_sleep(9) IS NULL", data=board, DATABASE_URL=database_url
+    )
+    assert "no such function: pg_sleep" in refused.log
+    monkeypatch.setattr("moviecrawler.database.board._SECONDS", 0.1)
+    endless = (
+        "(WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c)"
+    )
+    with reading_sqlite(board) as tables, pytest.raises(ConfigurationError, match=r"within 0\.1 s"):
+        list(read_board(tables, Wanted(where=f"year < {endless}")).rows)
+
+
+def test_a_title_is_shown_on_all_sites_with_its_history(board: Path) -> None:
+    newer = replace(LAMP[0], scraped_at=datetime(2026, 3, 9, 12, 30, tzinfo=UTC))
+    newer.scores = [replace(IMDB, value=7.9, count=2_000_000), OLDER]
+    scoreboard(board, newer)
+    shown = run(board, "the", "lamp").output
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert lines[0] == "The Lamp (2001), movie"
+    assert "IMDb IMDb rating 7.9 2,000,000 2026-03-09" in lines
+    assert "Rotten Tomatoes Tomatometer 93% – 2026-03-01" in lines
+    history = lines[lines.index("Since (UTC) Site Score Value Count") :]
+    assert "2026-03-01 00:00 IMDb IMDb rating 8.1 1,234,567" in history
+    assert history[-1] == "2026-03-09 12:30 IMDb IMDb rating 7.9 2,000,000"
+    told = json.loads(run(board, "tt0000001", "--format", "json").output)
+    assert [site["site"] for site in told["sites"]] == ["imdb", "rottentomatoes", "metacritic"]
+    assert told["history"][-1]["value"] == 7.9
+    several = run(board, "LA")
+    assert several.code == 1
+    assert "3 titles are 'LA'; give an id, or more words" in several.log
+    assert "tt0000005" in several.output
+    nothing = run(board, "no", "such")
+    assert (nothing.code, nothing.output) == (1, "")
+    assert "holds no title 'no such'" in nothing.log
+
+
+def test_the_file_of_the_scoreboard_is_what_the_command_prints(board: Path) -> None:
+    printed = scrapy("scoreboard", "--format", "csv", data=board).output
+    assert (board / "scoreboard.csv").read_text("utf-8") == printed
+    header = printed.splitlines()[0].split(",")
+    assert header[:5] == ["title", "year", "imdb_rating", "imdb_votes", "metascore"]
+    with sqlite3.connect(board / FILE) as connection:
+        assert [n for n, *_ in connection.execute("SELECT * FROM scoreboard").description] == header
+    connection.close()

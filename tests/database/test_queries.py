@@ -19,6 +19,7 @@ import pytest
 import moviecrawler.database
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.items import Score
+from moviecrawler.pipelines.datasette import queries, query_name
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Store
@@ -30,7 +31,7 @@ from tests.services.postgres import execute, new_database
 
 NOW = utc_now()
 README = Path(moviecrawler.database.__path__[0], "README.md").read_text("utf-8")
-QUERIES = dict[str, str](re.findall(r"^-- (.+)\n(.+);$", README, re.MULTILINE))
+QUERIES = queries()
 BEST = make_movie(
     5, scores=[Score(kind=kind, value=SCORES[kind].scale, count=2) for kind in SCOREBOARD_KINDS]
 )
@@ -112,11 +113,49 @@ def test_datasette_finds(asked: str, title: str, folder: Path) -> None:
     )
 
 
-def test_datasette_says_what_tables_and_columns_are(folder: Path) -> None:
+def test_datasette_says_what_every_table_and_column_is(folder: Path) -> None:
+    metadata = json.loads((folder / "metadata.json").read_text("utf-8"))
+    tables = metadata["databases"]["movies"]["tables"]
+    with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
+        names = [
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_schema WHERE type <> 'index'"
+            )
+        ]
+        for name in names:
+            if not name.startswith("title_search"):
+                columns = [row[1] for row in connection.execute(f"PRAGMA table_info({name})")]
+                assert all(tables[name]["columns"][column] for column in columns), name
     page = browse(folder, "/movies/scoreboard")
     assert "One row a title with every site" in page
-    assert "share of critics who like it" in page
+    assert "Tomatometer (critics)." in page
     assert "facet-results" in page
+
+
+def test_datasette_leads_from_a_title_to_all_that_is_said_of_it(folder: Path) -> None:
+    """It finds titles by their people, whatever the accents, and shows each table."""
+    found = json.loads(browse(folder, "/movies/scoreboard.json?_search=ODÍLE+farrow&_shape=array"))
+    assert len(found) > 3
+    board = browse(folder, "/movies/scoreboard?imdb_id=tt0000002")
+    (link,) = set(re.findall('href="(/movies/titles/[0-9]+)"', board))
+    title_id = link.rpartition("/")[2]
+    assert f"/movies/records?title_id={title_id}" in browse(folder, link)
+    (record,) = json.loads(browse(folder, f"/movies/records.json?title_id={title_id}&_shape=array"))
+    page = browse(folder, f"/movies/records/{record['record_id']}")
+    for table in ("scores", "credits", "offers", "score_history"):
+        assert f"/movies/{table}?record_id={record['record_id']}" in page
+    tables = json.loads((folder / "metadata.json").read_text())["databases"]["movies"]["tables"]
+    for name, table in tables.items():
+        if "allow" not in table:
+            browse(folder, f"/movies/{name}")
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_each_query_is_one_of_datasettes_and_of_the_document(name: str, folder: Path) -> None:
+    assert f"-- {name}\n{QUERIES[name]};" in README
+    values = "imdb_id=tt0000002&series=Salt+Harbour&since=2026-03-01&name=Odile+Farrow"
+    assert json.loads(browse(folder, f"/movies/{query_name(name)}.json?{values}&_shape=array"))
 
 
 def browse(folder: Path, path: str) -> str:

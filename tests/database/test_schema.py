@@ -91,7 +91,7 @@ def test_a_start_that_waits_for_the_schema_says_so_and_ends_when_the_process_doe
 @pytest.mark.parametrize(
     ("made_by", "refusal"),
     [
-        ("UPDATE schema_version SET version = 9", "has version 9 of the schema"),
+        ("UPDATE schema_version SET version = 99", "has version 99 of the schema"),
         ("DROP TABLE schema_version", "has tables that no version of moviecrawler has made"),
     ],
 )

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 from moviecrawler.items import Movie
-from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SITES
@@ -131,7 +130,7 @@ def test_its_titles_are_those_of_the_other_sites_on_the_scoreboard(world: World)
         (COLLECTION.ids["imdb"][index], site_id, COLLECTION.ids["metacritic"].get(index))
         for index, site_id in COLLECTION.ids[SITE].items()
     }
-    for board in (board_of(DATA), list(read_scoreboard(DATABASE_URL))):
+    for board in (board_of(DATA), board_of(DATABASE_URL)):
         films = [row for row in board if row.kind == "movie" and row.site_ids[SITE]]
         ids = {
             (row.site_ids["imdb"], row.site_ids[SITE], row.site_ids["metacritic"]) for row in films

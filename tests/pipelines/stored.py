@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import pytest
+from scrapy.settings import Settings
 
+from moviecrawler.database.board import Wanted, read_board
+from moviecrawler.database.reading import reading
 from moviecrawler.database.records import read_stored
-from moviecrawler.database.scoreboard import ScoreboardRow, scoreboard_rows
 from moviecrawler.database.sqlite import SqliteTables, read_sqlite
 from moviecrawler.items import ListPage, Miss, Movie, TitleKind
 from moviecrawler.pipelines.mongo import MongoStore
@@ -19,6 +21,7 @@ from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.s3 import Bucket, S3Store
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Store
+from moviecrawler.sites import SCORES, SITES
 from tests.pipelines.runs import record_of
 from tests.services.mongo import documents, mongo_movies
 from tests.services.postgres import execute, postgres_movies
@@ -45,10 +48,33 @@ def sqlite_movies(folder: Path) -> list[Movie]:
     return []
 
 
-def board_of(folder: Path, kind: TitleKind | None = None) -> list[ScoreboardRow]:
-    """Return the rows of a folder's scoreboard."""
-    with closing(read_sqlite(folder)) as connection:
-        return list(scoreboard_rows(connection, kind))
+class BoardRow(dict[str, Any]):
+    """A row of a scoreboard, without the numbers that each database gives."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+    @property
+    def scores(self) -> dict[str, Any]:
+        """The scores by kind."""
+        return {kind: self[form.columns[0]] for kind, form in SCORES.items() if form.columns}
+
+    @property
+    def site_ids(self) -> dict[str, Any]:
+        """The ids by site."""
+        return {site: self[f"{site}_id"] for site in SITES}
+
+
+def board_of(place: Path | str, kind: TitleKind | None = None) -> list[BoardRow]:
+    """Return the rows of the scoreboard of a folder, or of the database at a URL."""
+    settings = {"DATABASE_URL": place} if isinstance(place, str) else {"DATA_DIR": str(place)}
+    with reading(Settings(settings)) as tables:
+        rows = [BoardRow(row) for row in read_board(tables, Wanted(kind=kind)).rows]
+    for row in rows:
+        row.setdefault("kind", kind)
+        row.pop("title_id")
+        row.pop("series_title_id", None)
+    return rows
 
 
 def in_order(found: Movie) -> Movie:

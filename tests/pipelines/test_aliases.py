@@ -14,11 +14,9 @@ from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.aliases import valid_aliases
 from moviecrawler.database.connection import Database
-from moviecrawler.database.scoreboard import ScoreboardRow
 from moviecrawler.items import Credit, Movie, Score
-from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.pipelines.runs import BEGIN, led_from, make_miss
-from tests.pipelines.stored import Stored, board_of
+from tests.pipelines.stored import BoardRow, Stored, board_of
 from tests.pipelines.test_postgres import title, write
 from tests.services.postgres import execute
 
@@ -50,8 +48,8 @@ def renamed(old_id: str, site_id: str, value: float, day: float, **fields: Any) 
     return film(site_id, value, day, fetch=led_from(old_id), **fields)
 
 
-def board(place: Stored) -> list[ScoreboardRow]:
-    return list(read_scoreboard(place.url)) if place.url else board_of(place.folder)
+def board(place: Stored) -> list[BoardRow]:
+    return board_of(place.url) if place.url else board_of(place.folder)
 
 
 def aliases(place: Stored, now: datetime, site: Any = SITE) -> dict[str, str]:

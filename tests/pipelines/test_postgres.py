@@ -10,9 +10,9 @@ import psycopg2
 import pytest
 
 from moviecrawler.items import Credit, Miss, Movie, Score, Site
-from moviecrawler.pipelines.postgres import PostgresStore, read_scoreboard
+from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import BEGIN, make_movie, record_of, running
-from tests.pipelines.stored import opened
+from tests.pipelines.stored import board_of, opened
 from tests.pipelines.test_contract import ALL
 from tests.services.postgres import execute, postgres_movies
 
@@ -219,7 +219,7 @@ def test_a_correction_stays_and_touches_no_fact(database_url: str) -> None:
 
 
 def test_a_database_without_tables_has_an_empty_scoreboard(empty_database_url: str) -> None:
-    assert list(read_scoreboard(empty_database_url)) == []
+    assert board_of(empty_database_url) == []
 
 
 def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database_url: str) -> None:

@@ -19,7 +19,6 @@ from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.commands.scoreboard import render_table
 from moviecrawler.database.connection import Database
 from moviecrawler.items import Movie, Score, Site, TitleKind
-from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.sites.ids import part_of_series
 from tests.pipelines.runs import BEGIN, led_from, make_movie, record_of
@@ -398,7 +397,7 @@ def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(
             == [(1, 8), (2, 12)]
         )
     kinds: tuple[TitleKind | None, ...] = (None, "movie", "series", "season", "episode")
-    boards = {kind: list(read_scoreboard(database_url, kind=kind)) for kind in kinds}
+    boards = {kind: board_of(database_url, kind=kind) for kind in kinds}
     for kind, rows in boards.items():
         assert rows == board_of(tmp_path, kind)
         assert {row.kind for row in rows} == ({kind} if kind else {"movie", "series"})
@@ -412,7 +411,7 @@ def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(
         ("Salt Harbour", 2, None, None, None),
         ("Unread", 4, None, None, None),
     ]
-    assert list(read_scoreboard(database_url, 1, "season")) == seasons[:1]
+    assert board_of(database_url, "season") == seasons
     lines = render_table(seasons, 100).splitlines()
     assert lines[2].startswith("Salt Harbour, season 1 ")
     assert "8.3*" in lines[2]

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.database.scoreboard import ScoreboardRow
 from moviecrawler.items import Movie, Site
-from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.replica.collection import Collection
 from moviecrawler.sites import SITES
 from tests.crawling import counts, reset, scrapy
-from tests.pipelines.stored import board_of, in_order, sqlite_movies
+from tests.pipelines.stored import BoardRow, board_of, in_order, sqlite_movies
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import new_database, postgres_movies
 from tests.services.replica import ForkedReplica
@@ -116,7 +114,7 @@ def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_
         ]
         assert sorted(boards[0].output.splitlines()) == sorted(boards[1].output.splitlines())
         assert len(boards[0].output.splitlines()) == 1 + TITLES + SERIES
-        seasons = list(read_scoreboard(database_url, kind="season"))
+        seasons = board_of(database_url, kind="season")
         assert seasons == board_of(tmp_path, "season")
         assert_seasons_as_the_replica_has_them(seasons)
 
@@ -139,7 +137,7 @@ def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_
         assert not any(counts(replica, site)["requests"] for site in SITES)
 
 
-def assert_seasons_as_the_replica_has_them(rows: list[ScoreboardRow]) -> None:
+def assert_seasons_as_the_replica_has_them(rows: list[BoardRow]) -> None:
     """Compare seasons with the truth.
 
     Each is there once, beside that of the same number of the same series, with the scores of

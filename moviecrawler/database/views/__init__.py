@@ -123,11 +123,15 @@ def _scoreboard(sites: Mapping[str, str], kinds: Sequence[ShownKind]) -> dict[st
             f" AS {name}"
             for name, kind in _OF_TITLE.items()
         ],
-        "id_columns": [name for site in sites for name in (f"{site}_id", f"{site}_url")],
+        "id_columns": [f"{site}_id" for site in sites],
+        "url_columns": [f"{site}_url" for site in sites],
         "ids": [f"{id_of(site)} AS {site}_id, {site}.url AS {site}_url" for site in sites],
+        # The votes of the first score stand beside it, as in IMDb's own lists.
         "score_columns": [
-            name for kind in kinds for name in (*_names(kind), f"{kind.value_column}_100")
+            name for number, kind in enumerate(kinds) for name in _names(kind)[: 1 if number else 2]
         ],
+        "count_columns": [kind.count_column for kind in kinds[1:]],
+        "scaled_columns": [f"{kind.value_column}_100" for kind in kinds],
         "scores": [
             f"s_{kind.kind}.value AS {kind.value_column}, s_{kind.kind}.count AS"
             f" {kind.count_column}, round({scaled[kind.kind]}, 1) AS {kind.value_column}_100"
@@ -194,7 +198,8 @@ def _season_scores(sites: Sequence[str], kinds: Sequence[ShownKind]) -> dict[str
                 f"count({count}) FILTER (WHERE kind = 'episode') AS {value}_episodes",
             ]
     return {
-        "own_columns": [of_season(name) for name in ("title", "year", "episode_count")],
+        "own_columns": [of_season(name) for name in ("title", "year")],
+        "episode_count": [of_season("episode_count")],
         "ids": [of_season(f"{site}_id") for site in sites],
         "scores": scores,
     }

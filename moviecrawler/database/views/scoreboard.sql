@@ -2,21 +2,24 @@
 -- has no such value. Where sites differ on the title itself, their authority counts. Columns that
 -- end in _100 are scores on a scale of 0 to 100.
 CREATE VIEW scoreboard AS
-SELECT title_id, title, year, kind, runtime_minutes,
-    {id_columns},
+SELECT title, year,
     {score_columns},
     round(critics_mean, 1) AS critics_mean,
     round(users_mean, 1) AS users_mean,
     -- Critics and users count the same, however many scores each has. Null unless both are known:
     -- the mean of one side can't be compared with that of both.
     round((critics_mean + users_mean) / 2, 1) AS overall,
-    scores_known,
-    {time_columns},
+    scores_known, kind, runtime_minutes,
+    {count_columns},
+    {scaled_columns},
+    {id_columns},
+    -- Of a series at themoviedb.org/tv/<id>, of everything else at themoviedb.org/movie/<id>.
+    CASE WHEN kind = 'series' THEN tmdb_series_id ELSE tmdb_id END AS tmdb_id,
     {list_columns},
     best_list_rank,
-    matched_by,
-    -- Of a series at themoviedb.org/tv/<id>, of everything else at themoviedb.org/movie/<id>.
-    CASE WHEN kind = 'series' THEN tmdb_series_id ELSE tmdb_id END AS tmdb_id
+    {url_columns},
+    {time_columns},
+    matched_by, title_id
 FROM (
     SELECT t.title_id,
         {own_columns},

@@ -2,15 +2,16 @@
 -- weighted by votes, with the sum of the votes; the column that ends in _derived says so.
 -- `episode_count` is what a site states.
 CREATE VIEW season_scores AS
-SELECT series_title_id,
-    min(series_title) AS series_title,
-    series_imdb_id,
+SELECT min(series_title) AS series_title,
     season,
-    min(title_id) FILTER (WHERE kind = 'season') AS title_id,
     {own_columns},
-    {ids},
+    {scores},
     count(*) FILTER (WHERE kind = 'episode') AS episodes,
-    {scores}
+    {episode_count},
+    {ids},
+    series_imdb_id,
+    min(title_id) FILTER (WHERE kind = 'season') AS title_id,
+    series_title_id
 FROM series_parts
 WHERE season IS NOT NULL
 GROUP BY series_title_id, series_imdb_id, series, season

@@ -1,0 +1,194 @@
+"""Finds a title by an id, a URL or words, and reads what all sites say of it."""
+
+from __future__ import annotations
+
+import unicodedata
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import json
+
+from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.database.records import decode, text_of
+from moviecrawler.sites import SITES
+from moviecrawler.sites.ids import parse_title_id
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moviecrawler.database.schema import SchemaTables
+    from moviecrawler.items import ScoreKind, Site, TitleKind
+
+_BY_ID: Final = """
+SELECT r.title_id FROM records r
+WHERE r.title_id IS NOT NULL
+    AND (r.site = {mark} AND r.site_id = {mark} OR {mark} = 'imdb' AND r.imdb_id = {mark})
+UNION
+SELECT n.title_id FROM records r JOIN records n ON n.record_id = r.newer_id
+WHERE r.site = {mark} AND r.site_id = {mark}
+"""
+_TITLES: Final = """
+SELECT title_id, title, original_title, year, coalesce(votes, 0)
+FROM titles WHERE title IS NOT NULL AND kind NOT IN ('season', 'episode')
+"""
+_RECORDS: Final = """
+SELECT r.record_id, r.site, r.site_id, r.url, r.title, r.year, r.kind, r.runtime_minutes,
+    r.scraped_at, t.matched_by
+FROM records r JOIN titles t ON t.title_id = r.title_id JOIN sites o ON o.site = r.site
+WHERE r.title_id = {mark} ORDER BY o.authority
+"""
+_SCORES: Final = """
+SELECT s.record_id, s.kind, s.value, s.count
+FROM scores s JOIN score_kinds k ON k.kind = s.kind
+WHERE s.record_id {ids} ORDER BY k.shown IS NULL, k.shown, s.kind
+"""
+_HISTORY: Final = """
+SELECT r.site, h.kind, h.value, h.count, h.since
+FROM score_history h JOIN records r ON r.record_id = h.record_id
+WHERE h.record_id {ids} ORDER BY h.since, r.site, h.kind
+"""
+_PAGE: Final = ("site", "site_id", "url", "title", "year", "kind", "runtime_minutes")
+_OFFERS: Final = """
+SELECT r.site, o.provider, o.kind, o.country, o.quality, o.price, o.currency, o.url, o.source
+FROM offers o JOIN records r ON r.record_id = o.record_id
+WHERE o.record_id {ids} ORDER BY r.site, o.position
+"""
+
+
+@dataclass(slots=True, kw_only=True)
+class ScorePoint:
+    """A score, now or since a time."""
+
+    site: Site
+    kind: ScoreKind
+    value: float | None
+    count: int | None
+    since: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SitePage:
+    """What one site says of a title."""
+
+    site: Site
+    site_id: str
+    url: str
+    title: str
+    year: int | None
+    kind: TitleKind
+    runtime_minutes: int | None
+    read_at: str
+    scores: list[ScorePoint] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Watching:
+    """A way to watch a title now."""
+
+    site: Site
+    provider: str
+    kind: str
+    country: str | None
+    quality: str | None
+    price: float | None
+    currency: str | None
+    url: str | None
+    source: str | None
+
+
+@dataclass(slots=True, kw_only=True)
+class WholeTitle:
+    """What all sites say of a title; the first site counts where they differ."""
+
+    title: str
+    year: int | None
+    kind: TitleKind
+    runtime_minutes: int | None
+    matched_by: list[str]
+    sites: list[SitePage]
+    history: list[ScorePoint]
+    """How its scores went, the oldest first."""
+    offers: list[Watching]
+
+
+def find_titles(tables: SchemaTables, words: Sequence[str]) -> list[int]:
+    """Return the titles that are meant by an id, a URL, or words, best first.
+
+    Accents and capitals don't matter, a word may be the beginning of one, and a year may be among
+    them. If titles have just that name, they alone are meant.
+    """
+    if len(words) == 1 and (ids := _ids(words[0])):
+        marks = ((site, site_id, site, site_id, site, site_id) for site, site_id in ids)
+        return sorted({row[0] for each in marks for row in tables.select(_BY_ID, (), *each)})
+    asked = plain(" ".join(words)).split()
+    named: list[tuple[int, int]] = []
+    like: list[tuple[int, int]] = []
+    for title_id, title, original, year, votes in tables.stream(_TITLES):
+        names = [plain(name) for name in (title, original) if name]
+        texts = [f" {text}" for text in (*names, str(year))]
+        if asked and all(any(f" {word}" in text for text in texts) for word in asked):
+            whole = " ".join(asked)
+            is_named = whole in names or whole in {f"{name} {year}" for name in names}
+            (named if is_named else like).append((-votes, title_id))
+    return [title_id for _, title_id in sorted(named or like)]
+
+
+def plain(text: str) -> str:
+    """Return a text without accents, signs and capitals.
+
+    >>> plain("Amélie: Le Fabuleux")
+    'amelie le fabuleux'
+    """
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    kept = (c if c.isalnum() else " " for c in letters if not unicodedata.combining(c))
+    return " ".join("".join(kept).split())
+
+
+def _ids(text: str) -> list[tuple[str, str]]:
+    """Return what a text may be the id or the URL of."""
+    found = []
+    for site in SITES:
+        with suppress(ConfigurationError):
+            found.append((site, parse_title_id(site, text)))
+    return found
+
+
+def read_title(tables: SchemaTables, title_id: int) -> WholeTitle:
+    """Return what all sites say of a title, and how its scores went."""
+    pages: dict[int, SitePage] = {}
+    matched_by: list[str] = []
+    for record_id, *row, read_at, reasons in tables.select(_RECORDS, (), title_id):
+        known = dict(zip(_PAGE, row, strict=True))
+        pages[record_id] = SitePage(**known, read_at=text_of(decode("time", read_at)))
+        matched_by = json.decode(reasons) if isinstance(reasons, str) else reasons
+    for record_id, *row in tables.select(_SCORES, pages):
+        pages[record_id].scores.append(_point(pages[record_id].site, *row))
+    first = next(iter(pages.values()))
+    return WholeTitle(
+        title=first.title,
+        year=first.year,
+        kind=first.kind,
+        runtime_minutes=first.runtime_minutes,
+        matched_by=matched_by,
+        sites=list(pages.values()),
+        history=[_point(*row) for row in tables.select(_HISTORY, pages)],
+        offers=[_watching(row) for row in tables.select(_OFFERS, pages)],
+    )
+
+
+def _point(
+    site: Site, kind: ScoreKind, value: Any, count: int | None, since: Any = None
+) -> ScorePoint:
+    return ScorePoint(
+        site=site,
+        kind=kind,
+        value=decode("number", value),
+        count=count,
+        since=None if since is None else text_of(decode("time", since)),
+    )
+
+
+def _watching(row: Sequence[Any]) -> Watching:
+    values = dict(zip(Watching.__slots__, row, strict=True))
+    return Watching(**{**values, "price": decode("number", values["price"])})

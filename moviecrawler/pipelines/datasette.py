@@ -1,0 +1,171 @@
+"""What Datasette needs to show the embedded database: `metadata.json`, and an index for searching.
+
+Both are made anew with the CSV files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from typing import TYPE_CHECKING, Any, Final
+
+from moviecrawler.database.dictionary import describe
+from moviecrawler.database.sql import read_sql
+from moviecrawler.database.sqlite import transaction
+from moviecrawler.sites import SITES
+
+if TYPE_CHECKING:
+    from moviecrawler.database.dictionary import Entry
+
+_SEARCH: Final = "title_search"
+"""The index of titles and people, which `rowid` joins with `title_id`."""
+_MOST_SORTED: Final = 20_000
+"""Titles above which the scoreboard is not sorted at first: Datasette waits for a second alone."""
+_TITLES_AT_ONCE: Final = 5_000
+"""Titles of a transaction, so that other processes can write between two."""
+_SEARCHABLE: Final = {"fts_table": _SEARCH, "fts_pk": "title_id"}
+_STYLE: Final = """<style>
+section.content {display: flex; flex-direction: column}
+section.content > * {max-width: 100%}
+.column-descriptions, .suggested-facets {order: 1}
+.facet-info {margin-bottom: 0}
+.facet-info li {display: inline-block; margin-right: 1em}
+.rows-and-columns {font-size: 0.8em}
+.rows-and-columns td {white-space: nowrap; max-width: 24em}
+.rows-and-columns td {overflow: hidden; text-overflow: ellipsis}
+.rows-and-columns td:hover {white-space: normal}
+</style>"""
+"""Without it, the table would begin below what all columns are, and scores would be out of
+sight."""
+_TABLES: Final[dict[str, dict[str, Any]]] = {
+    "scoreboard": {"facets": ["kind", "scores_known"], **_SEARCHABLE},
+    "titles": {"label_column": "title", "sort": "title", "facets": ["kind"], **_SEARCHABLE},
+    "records": {
+        "label_column": "title",
+        "sort_desc": "updated_at",
+        "facets": ["site", "kind", "source"],
+        **_SEARCHABLE,
+    },
+    "movies": {"sort_desc": "updated_at", "facets": ["site", "kind"], **_SEARCHABLE},
+    "season_scores": {"facets": ["series_title"]},
+    "episode_scores": {"facets": ["series_title", "season"]},
+    "scores": {"sort_desc": "count", "facets": ["kind"]},
+    "score_history": {"sort_desc": "since", "facets": ["kind"]},
+    "title_scores": {"facets": ["kind", "site"], **_SEARCHABLE},
+    "credits": {"facets": ["role"]},
+    "people": {"label_column": "name", "sort": "name", "facets": ["site"]},
+    "offers": {"sort_desc": "since", "facets": ["provider", "kind", "country"]},
+    "ended_offers": {"sort_desc": "ended_at", "facets": ["provider", "kind", "country"]},
+    "related": {"facets": ["relation"]},
+    "awards": {"sort_desc": "wins", "facets": ["event"]},
+    "amounts": {"sort_desc": "value", "facets": ["kind", "currency"]},
+    "other_titles": {"facets": ["country", "language"]},
+    "aliases": {"sort_desc": "since", "facets": ["site"]},
+    "misses": {"sort_desc": "checked_at", "facets": ["site", "outcome"]},
+    "list_ranks": {"sort": "rank", "facets": ["site", "list_name"]},
+    "lists": {"label_column": "list_name", "facets": ["site"]},
+    "sites": {"label_column": "name"},
+    "score_kinds": {"label_column": "name", "facets": ["site"]},
+    **{name: {"hidden": True} for name in ("list_pages", "list_entries", "imdb_episodes", "state")},
+    _SEARCH: {"hidden": True},
+}
+"""How each table is shown at first, by Datasette's own names."""
+_PARAMETERS: Final = {
+    "'tt0111161'": ":imdb_id",
+    "'Salt Harbour'": ":series",
+    "'2026-03-01'": ":since",
+    "'Odile Farrow'": ":name",
+}
+"""What is asked for in a canned query, where the documents have an example."""
+_INDEX: Final = f"""
+CREATE VIRTUAL TABLE IF NOT EXISTS {_SEARCH}
+USING fts5(title, people, content = '', tokenize = 'unicode61 remove_diacritics 2')
+"""
+_INDEXED: Final = f"""
+INSERT INTO {_SEARCH} (rowid, title, people)
+SELECT r.title_id,
+    group_concat(DISTINCT r.title || ' ' || coalesce(r.original_title, '')),
+    (SELECT group_concat(DISTINCT c.name)
+     FROM records o JOIN credits c ON c.record_id = o.record_id
+     WHERE o.title_id = r.title_id)
+FROM records r WHERE r.title_id BETWEEN ? AND ? GROUP BY r.title_id
+"""  # noqa: S608 - the name is ours
+
+
+def metadata_of(connection: sqlite3.Connection) -> str:
+    """Return `metadata.json` of a database."""
+    ((titles,),) = connection.execute("SELECT count(*) FROM titles")
+    tables: dict[str, dict[str, Any]] = {}
+    for relation in describe(connection):
+        if not relation.is_in_sqlite:
+            continue
+        tables[relation.name] = {
+            "description_html": relation.meaning + _STYLE,
+            "columns": {entry.name: _describe(entry) for entry in relation.columns},
+            **_TABLES.get(relation.name, {}),
+        }
+        if relation.name.startswith("csv_"):  # the views of the files, which others show as well
+            tables[relation.name]["allow"] = False
+    if titles <= _MOST_SORTED:
+        tables["scoreboard"]["sort_desc"] = "imdb_votes"
+    names = ", ".join(profile.name for profile in SITES.values())
+    return json.dumps(
+        {
+            "title": "Movies and their scores",
+            "description": f"What {names} say of each title, as moviecrawler has read it.",
+            "source": names,
+            "license": "Each site's own terms: for personal use, not to be published",
+            "databases": {"movies": {"tables": tables, "queries": _canned()}},
+        },
+        ensure_ascii=False,
+        indent=1,
+    )
+
+
+def _describe(entry: Entry) -> str:
+    """Return what a column is, in a line."""
+    facts = [entry.unit, f"null: {entry.null}" if entry.null else ""]
+    known = "; ".join(filter(None, facts))
+    return f"{entry.meaning} ({known})" if known else entry.meaning
+
+
+def queries() -> dict[str, str]:
+    """Return the ten queries of the documents by what they find."""
+    found = re.findall(r"^-- (.+)\n([^;]+);$", read_sql("queries.sql"), re.MULTILINE)
+    return {title: " ".join(query.split()) for title, query in found}
+
+
+def _canned() -> dict[str, dict[str, str]]:
+    """Return these queries for Datasette, which asks for what the documents have examples of."""
+    canned = {}
+    for title, query in queries().items():
+        sql = query
+        for example, parameter in _PARAMETERS.items():
+            sql = sql.replace(example, parameter)
+        canned[query_name(title)] = {"title": title, "sql": sql}
+    return canned
+
+
+def query_name(title: str) -> str:
+    """Return the name of a query in its address.
+
+    >>> query_name("How a score went")
+    'how_a_score_went'
+    """
+    return re.sub(r"\W+", "_", title.lower())
+
+
+def index_titles(connection: sqlite3.Connection) -> None:
+    """Make the index in which Datasette searches titles and people. Raises sqlite3.Error."""
+    try:
+        connection.execute(_INDEX)
+    except sqlite3.OperationalError as error:
+        if "no such module" not in str(error):
+            raise
+        return  # a SQLite without FTS5
+    connection.execute(f"INSERT INTO {_SEARCH} ({_SEARCH}) VALUES ('delete-all')")  # noqa: S608
+    ((last,),) = connection.execute("SELECT coalesce(max(title_id), 0) FROM titles")
+    for first in range(1, last + 1, _TITLES_AT_ONCE):
+        with transaction(connection, "IMMEDIATE"):
+            connection.execute(_INDEXED, (first, first + _TITLES_AT_ONCE - 1))
