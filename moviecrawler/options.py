@@ -289,9 +289,7 @@ class FrontierOptions(
     def __post_init__(self) -> None:
         if self.url and not is_redis_url(self.url):
             # Not the value, which may hold a password.
-            raise ConfigurationError(
-                "REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0"
-            )
+            raise ConfigurationError("REDIS_URL is not a Redis URL; use redis://host:6379/0")
         if not self.node:
             msgspec.structs.force_setattr(self, "node", socket.gethostname())
 

@@ -111,7 +111,7 @@ WRONG: dict[str, list[object]] = {
 }
 SENTENCES: dict[str, tuple[str, list[object]]] = {
     "REDIS_URL": (
-        "is no Redis URL",
+        "is not a Redis URL",
         [
             "http://u:hunter2@127.0.0.1",
             "redis://:hun/ter2@h:6379/0",
@@ -147,7 +147,7 @@ REFUSED = [
         for name, (sentence, values) in SENTENCES.items()
         for value in values
     ),
-    ("SITE_BUDGETS", "3 a day", "is no JSON object"),
+    ("SITE_BUDGETS", "3 a day", "is not a JSON object"),
     ("SITE_BUDGETS", {"metacritc": {}}, "names 'metacritc', and there are imdb, www.imdb.com, "),
 ]
 

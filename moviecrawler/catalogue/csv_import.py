@@ -61,7 +61,7 @@ _Row = msgspec.defstruct(
 )
 COLUMNS = _Row.__struct_fields__
 """The columns of the CSV, in any order and by any of their names; one of the first three, or `url`,
-is required. Ids may be given as URLs. An empty cell is no value. Other columns are not read."""
+is required. Ids may be given as URLs. An empty cell is not a value. Other columns are not read."""
 _FOUND_BY = "imdb_id, tmdb_id or tmdb_series_id"
 _URL = "url"
 
@@ -141,7 +141,7 @@ class CsvTitles(FileSource):
     def read(self) -> Iterator[ImportRow]:
         """Yield the rows in the file's order, but for wrong ones; see `FileSource`.
 
-        Raises ConfigurationError for a file that is no such CSV.
+        Raises ConfigurationError for a file that is not such a CSV.
         """
         (path,) = self.paths
         with opened(path) as file:

@@ -103,7 +103,7 @@ class UnreadRow:
 def read_films(path: Path) -> Iterator[Film | UnreadRow]:
     """Yield the rows of a list, in their order.
 
-    Raises ConfigurationError for a file that is no list.
+    Raises ConfigurationError for a file that is not a list.
     """
     for row in _rows(path):
         title = ""

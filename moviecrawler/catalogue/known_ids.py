@@ -106,7 +106,7 @@ def _check(film: Film, row: SheetRow) -> None:
     if row.columns != [""] or len(film.ids) == 1:
         return
     if not film.ids:
-        raise ConfigurationError(f"{film.location} is no id or URL of {', '.join(SITES)}")
+        raise ConfigurationError(f"{film.location} is not an id or URL of {', '.join(SITES)}")
     if "://" not in row.cells[0]:
         raise ConfigurationError(
             f"{film.location} may be a title of {' and '.join(film.ids)}; give its URL"

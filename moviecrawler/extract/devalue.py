@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _UNDEFINED: Final = (-1, -2)
-"""References that are no elements: undefined, and a hole in an array."""
+"""References that are not elements: undefined, and a hole in an array."""
 _WRAPPERS: Final = frozenset({"Reactive", "ShallowReactive", "Ref", "ShallowRef"})
 """Nuxt's marks around the value that their reference leads to."""
 _MOST_WRAPPERS: Final = 20
@@ -59,7 +59,7 @@ class _Array(list[Any]):
 def unflatten(raw: bytes) -> Any:
     """Return the value in a script's text: its objects are dicts, its arrays lists.
 
-    Raises ShapeError when it is no flattened value.
+    Raises ShapeError when it is not a flattened value.
 
     Looking at a member may raise ShapeError, too: types that no title uses, such as a Set or a
     Date, are refused.
@@ -82,7 +82,7 @@ def unflatten(raw: bytes) -> Any:
             if type(reference) is not int or not 0 <= reference < len(elements):
                 raise ShapeError(
                     "__NUXT_DATA__",
-                    f"{reference!r:.40} is no reference to one of {len(elements)} elements",
+                    f"{reference!r:.40} is not a reference to one of {len(elements)} elements",
                 )
             element = elements[reference]
             if isinstance(element, dict):
@@ -93,7 +93,7 @@ def unflatten(raw: bytes) -> Any:
                 return _Array(element, resolve)
             kind, *references = element
             if kind not in _WRAPPERS or len(references) != 1:
-                raise ShapeError("__NUXT_DATA__", f"{kind!r} is no known type")
+                raise ShapeError("__NUXT_DATA__", f"{kind!r} is not a known type")
             (reference,) = references
         raise ShapeError("__NUXT_DATA__", "a wrapper that leads to itself")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Absence(Enum):
-    """That a page states that there is no value."""
+    """Whether a page states that there is no value."""
 
     STATED = "stated"
 

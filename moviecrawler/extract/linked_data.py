@@ -1,7 +1,7 @@
 """Reads schema.org's JSON-LD, the one fallback for fields that a page's own data doesn't have.
 
-All sites use it. A site leaves out of it what it likes, so that it states no absence, and a list in
-it may be cut off. Each site's readers name the fields on which its JSON-LD is right.
+All sites use it. A key missing from JSON-LD means "unknown", never "absent"; its lists may be
+truncated. Each site's extractors name the fields on which its JSON-LD is right.
 """
 
 from __future__ import annotations

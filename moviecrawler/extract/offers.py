@@ -43,7 +43,7 @@ _LONGEST: Final = 2_000
 def plain_address(url: str | None) -> str | None:
     """Return where a link leads, without tracking.
 
-    Returns None when it is no address of the web, or longer than any title's.
+    Returns None when it is not an address of the web, or longer than any title's.
 
     >>> target = "https%3A%2F%2Flamp.example%2Ft%2F7%3Futm_source%3Djw%26v%3D1"
     >>> plain_address(f"https://click.justwatch.com/a?cx=eyJ&r={target}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
 OFF_SITE = -1
-"""The level of requests that are not for the site, so that they are handed out while it is closed:
+"""The level of requests that are not for the site, so that they are leased while it is closed:
 the arguments of the run, a pass over datasets, and files of an archive."""
 BOOSTED = 0
 LISTS = 1
@@ -31,9 +31,9 @@ TITLES = 2
 SEED = "seed-"
 """The prefix of the ids of seeds. Their bodies are what was pushed; all others are JSON."""
 ARGUMENTS = "arguments-"
-"""The prefix of the id of the request that stands for the run's arguments. It has no body. Its
+"""The prefix of the id of the request that represents the run's arguments. It has no body. Its
 worker may hold it as long as the run lasts: so it becomes no dead letter, however many workers die,
-and keeps none of the requests that are handed out alone from its worker."""
+and keeps none of the requests that are leased alone from its worker."""
 
 EndKind = Literal["done", "back", "last", "dead"]
 """How a lease ends. `done`: what came of the request is durable. `back`: it is queued again at the
@@ -54,7 +54,7 @@ MAX_RUNS = 100
 LONGEST_PAUSE_SECONDS = 7.0 * DAY_SECONDS
 """Each refusal doubles the pause before, up to this."""
 PROBE_SECONDS = 60.0
-"""Seconds that workers wait for the answer to a probe before another one is sent."""
+"""Seconds that workers wait for the response to a probe before another one is sent."""
 SPACING_FACTOR = 1.05
 """The gap between two requests is longer by this factor than the budget asks for, as late requests
 would crowd the next ones."""
@@ -62,7 +62,7 @@ DIED_SECONDS = 600.0
 """Seconds for which a title that became a dead letter is not queued again in any case, as the
 catalogue may not be told yet."""
 DELIVERIES_ALONE = 2
-"""After so many deliveries a request may have killed its workers: it is handed out alone."""
+"""After so many deliveries a request may have killed its workers: it is leased alone."""
 
 
 RunSite = Site | Literal["replay"]
@@ -327,7 +327,7 @@ def other_arguments(worker: Worker, theirs: str) -> ConfigurationError:
 
 
 def holds_none(ids: Collection[str]) -> bool:
-    """Return whether there is no request among these, but perhaps the arguments."""
+    """Return whether these are no requests but, perhaps, the arguments."""
     return all(id_.startswith(ARGUMENTS) for id_ in ids)
 
 

@@ -73,7 +73,7 @@ class SiteKeys:
         (ms); `day`, and how many requests it has `used`. It expires in 2 days."""
         self.circuit = f"{self.prefix}circuit"
         """HASH, when the site is blocking us: `reason`, `until` (ms), `trips`, and after that
-        `probe_until` (ms): until when others wait for the answer to the probe; `at`, when one of
+        `probe_until` (ms): until when others wait for the response to the probe; `at`, when one of
         them was written (ms). It is deleted when the site answers, and expires two weeks after
         `until`."""
         self.start_urls = self.start_urls_form % {"name": self.site}

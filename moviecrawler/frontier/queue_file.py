@@ -43,7 +43,7 @@ _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR_S
 
 
 class _DamagedError(FrontierError):
-    """The file is no database, or not all of one."""
+    """The file is not a database, or only a part of one."""
 
 
 class QueueFile:
@@ -228,7 +228,7 @@ def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # After some errors, such as a full disk, SQLite has rolled back by itself.
+        # After some errors, such as a full disk, SQLite has rolled back automatically.
         if connection.in_transaction:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _OPTIONS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0, "driver_info": None}
-"""Seconds to connect, and to get an answer. A query in REDIS_URL, such as `?socket_timeout=2`,
+"""Seconds to connect, and to get a response. A query in REDIS_URL, such as `?socket_timeout=2`,
 comes first. Without `driver_info`, redis-py would look up its own version and tell it with each
 connection."""
 _RETRY_PAUSE_SECONDS = 0.02
@@ -73,9 +73,7 @@ def _client(kind: Any, url: str, given: dict[str, object]) -> Client:
         client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
     except (ValueError, TypeError):
         # Not the error's text, which may hold a part of the password.
-        raise ConfigurationError(
-            "REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0"
-        ) from None
+        raise ConfigurationError("REDIS_URL is not a Redis URL; use redis://host:6379/0") from None
     return client
 
 

@@ -28,7 +28,7 @@ local TITLE_OUTCOMES = {
 }
 
 -- Return a request's level, deliveries, whether it is a title's, and its body. A damaged value is
--- handed out as it is: its worker makes it a dead letter, with the reason.
+-- leased as it is: its worker makes it a dead letter, with the reason.
 local function parse(value)
     local level, deliveries, flag, body = value:match('^(%-?%d) (%d+) ?(%S*)\n(.*)$')
     if not level then
@@ -91,7 +91,7 @@ local function queue_letter(id, letter, number)
     end
 end
 
--- Put the request that stands for the arguments at the front: who leases that queues what they
+-- Put the request that represents the arguments at the front: who leases that queues what they
 -- name. Its id is one that no earlier one had. Nothing may count as seen, so that all is queued.
 local function put_arguments(arguments)
     put('arguments-' .. time[1] .. time[2], OFF_SITE, 0, 0, false, '')

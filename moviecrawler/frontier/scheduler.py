@@ -119,7 +119,7 @@ class FrontierScheduler(BaseScheduler):
     crawler: Crawler
     spider: Any
     """A `MovieSpider`: `requests_of_arguments` yields what its arguments name, and
-    `requests_of_seed` what a seed stands for."""
+    `requests_of_seed` what a seed represents."""
 
     _has_joined_one: ClassVar[bool] = False
     """Whether a crawl of this process has joined a run."""
@@ -276,7 +276,7 @@ class FrontierScheduler(BaseScheduler):
         return request
 
     def close(self, reason: str) -> Deferred[None]:  # noqa: ARG002 - Scrapy's own signature
-        """Acknowledge what is done and give back the rest. Nothing that is queued is deleted."""
+        """Acknowledge what is done and requeue the rest. Nothing that is queued is deleted."""
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
@@ -355,7 +355,7 @@ class FrontierScheduler(BaseScheduler):
         self._tracker.end(lease)
 
     def _give_back_unsent(self, requests: list[Request]) -> None:
-        """Give back requests that are ready, from the last, as each goes to the queue's front."""
+        """Requeue requests that are ready, from the last, as each goes to the queue's front."""
         for request in reversed(requests):
             self._ready.remove(request)
             self._give_back(request.meta[META])
@@ -372,7 +372,7 @@ class FrontierScheduler(BaseScheduler):
         """Have the stores write at once when nothing can come that would fill their batches.
 
         This worker holds leases, which wait for stores, and is handed nothing more: the queue is
-        empty, or the site is closed, or the next request is one that is handed out alone.
+        empty, or the site is closed, or the next request is one that is leased alone.
         """
         if self._held and not self._ready and self._is_handed_nothing:
             self._hurried_at = asyncio.get_running_loop().time()
@@ -410,7 +410,7 @@ class FrontierScheduler(BaseScheduler):
             end_crawl(self.crawler, "frontier_failed", why)
 
     def _drain_if_closing(self) -> None:
-        """Give back in time what a worker does not finish that closes."""
+        """Requeue in time what a worker does not finish that closes."""
         now = asyncio.get_running_loop().time()
         if not is_closing(self.crawler.engine):
             return
@@ -645,7 +645,7 @@ class FrontierScheduler(BaseScheduler):
         return [gate for gate in self.politeness.gates.values() if gate is not self.gate]
 
     def _check_gates(self) -> None:
-        """Give back what is not sent while the site is closed; end when that is for long."""
+        """Requeue what is not sent while the site is closed; end when that is for long."""
         if self.gate.closure is not None:
             pages = [request for request in self._ready if self._is_for_site(request)]
             self._give_back_unsent(pages)
@@ -662,7 +662,7 @@ class FrontierScheduler(BaseScheduler):
 
         A refusal ends it at once, if nothing is left but pages of the site; the budget of the day
         when what was sent is done; an unreachable site after FRONTIER_PATIENCE, or when others have
-        done all. The answer to another worker's probe is waited for.
+        done all. The response to another worker's probe is waited for.
         """
         closure = gate.closure
         if closure is None or self._reply is None:

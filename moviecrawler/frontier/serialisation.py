@@ -41,7 +41,7 @@ _DIGEST_BYTES = 10
 
 
 class SerialisationError(MovieCrawlerError):
-    """A request can't be queued, or the queue holds what is no request of this spider."""
+    """A request can't be queued, or an entry of the queue is not a request of this spider."""
 
 
 class _ListEntry(msgspec.Struct, frozen=True):
@@ -183,7 +183,7 @@ def decode(payload: bytes, spider: Any) -> Request:
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise SerialisationError(f"no request of {spider.name}: {error}") from None
     if not is_known:
-        raise SerialisationError(f"{envelope.url!r} is no page that {spider.name} asks for")
+        raise SerialisationError(f"{envelope.url!r} is not a page that {spider.name} requests")
     return request
 
 

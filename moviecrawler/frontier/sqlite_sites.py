@@ -47,7 +47,7 @@ class SiteRow:
     trips: int = 0
     """Refusals in a row."""
     probe_until: float | None = None
-    """Until when others wait for the answer to the probe."""
+    """Until when others wait for the response to the probe."""
 
     @classmethod
     def read(cls, database: sqlite3.Connection, site: str) -> SiteRow:

@@ -32,7 +32,7 @@ _TRANSFER_HEADERS = frozenset(
 class ArchiveMiddleware:
     """Hand every answer of a site to ArchivePipeline before the spider reads it.
 
-    That includes a 404, but no refusal. The answer is not an item, as it would turn up in feed
+    That includes a 404, but no refusal. The response is not an item, as it would turn up in feed
     exports. For its items the spider finds `fetched_at` (datetime, UTC) and `archive_id` in
     `response.meta`.
     """

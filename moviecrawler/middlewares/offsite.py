@@ -24,7 +24,7 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
     It calls the errback of each request that it drops: without that, its title would end neither as
     a Movie nor as a Miss. A redirect inherits `dont_filter`, so it could lead to any host, such as
     one of the node's own network. A redirect from https to http is dropped, as a proxy could change
-    the answer.
+    the response.
     """
 
     def __init__(self, stats: StatsCollector) -> None:

@@ -1,4 +1,4 @@
-"""Tells a refusal from an answer by its status, its headers and a little of its body.
+"""Tells a refusal from a response by its status, its headers and a little of its body.
 
 As little of the body as possible is searched, as this runs on every response, and a healthy page is
 up to 2 MB: a body is searched only where it is small, or in its first bytes.
@@ -68,7 +68,7 @@ _UNAVAILABLE = 503
 
 @dataclass(slots=True, frozen=True)
 class Refusal:
-    """An answer by which a site refuses a request."""
+    """A response by which a site refuses a request."""
 
     kind: Literal["challenge", "refusal", "rate_limit", "throttle"]
     """`challenge`: a test for browsers. `refusal`: plainly no. `rate_limit`: too many requests.
@@ -88,9 +88,9 @@ def classify(
     expects: Literal["page", "json", "other"],
     now: float,
 ) -> Refusal | None:
-    """Return what kind of refusal an answer is, or None when it is none.
+    """Return what kind of refusal a response is, or None for a proper response.
 
-    A 404, a redirect or the answer of a broken server is no refusal.
+    A 404, a redirect or the response of a broken server is not a refusal.
 
     `headers` have lower-case names. `expects` is what was requested; `other`, such as a sitemap,
     can be of any size. `now` is the time in seconds since 1970, from which a Retry-After that is a
@@ -120,7 +120,7 @@ def classify(
 
 
 def block_sign(body: bytes) -> tuple[_Stop, str] | None:
-    """Return the kind of refusal that a body is, and its marker; None for an answer.
+    """Return the kind of refusal that a body is, and its marker; None for a response.
 
     Its status and headers are not looked at.
     """

@@ -1,4 +1,4 @@
-"""How many requests a site gets from all workers together (SITE_BUDGETS)."""
+"""The rate limit and the daily budget of each site, over all workers (SITE_BUDGETS)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
     from moviecrawler.sites import Site
 
-_FORM = """set it to such as {"imdb": {"per_second": 0.1, "per_day": 300}}"""
+_FORM = """use {"imdb": {"per_second": 0.1, "per_day": 300}}"""
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
 """Hosts that may be named whether or not a site is there: those of a replica."""
 
 
 class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many requests all workers together may send to a site."""
+    """Maximum requests to a site, over all workers."""
 
     per_second: Annotated[float, Meta(ge=1e-6, le=1e6)] | None = None
-    """Requests a second; None for no limit."""
+    """Requests per second; None for no limit."""
     per_day: Annotated[int, Meta(ge=1, le=10**9)] | None = None
-    """Requests a day (UTC); None for no limit."""
+    """Requests per day (UTC); None for no limit."""
 
 
 UNLIMITED = Budget()
@@ -48,7 +48,7 @@ class SiteReply(msgspec.Struct):
     half_open: bool = False
     """Whether one request, the probe, may find out whether the site answers again."""
     probed: bool = False
-    """Whether `blocked` is only for the answer to another worker's probe."""
+    """Whether `blocked` is only for the response to another worker's probe."""
     probing: bool = False
     """Whether the request that was charged is the probe."""
     delay: int = 0
@@ -87,7 +87,7 @@ def _named_budgets(settings: BaseSettings) -> Mapping[str, dict[str, object]]:
     try:
         named = settings.getdict("SITE_BUDGETS") if settings.get("SITE_BUDGETS") else {}
     except (TypeError, ValueError):
-        raise ConfigurationError(f"SITE_BUDGETS is no JSON object; {_FORM}") from None
+        raise ConfigurationError(f"SITE_BUDGETS is not a JSON object; {_FORM}") from None
     known = _known_names(settings)
     for name, numbers in named.items():
         if name not in known:

@@ -49,7 +49,7 @@ _RENEW_SECONDS = 3600.0
 UNREACHABLE = "unreachable/"
 """What the name of a stat begins with that says why a site can't be reached; empty when it can."""
 _KEPT_SECONDS = 7 * 24 * 3600.0
-"""Seconds for which an earlier robots.txt holds while none can be had."""
+"""Seconds for which an earlier robots.txt holds while none is available."""
 
 
 class Closed(IgnoreRequest):
@@ -69,7 +69,7 @@ class Disallowed(IgnoreRequest):
 
 
 class UnreachableError(Exception):
-    """No robots.txt can be had: the host gives no answer, or says that it is broken."""
+    """No robots.txt is available: the host gives no response, or says that it is broken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ class _Way:
     sent_at: float = -math.inf
     """When the last one left, by the monotonic clock."""
     answer_seconds: float = 0.0
-    """How long the last answer took."""
+    """How long the last response took."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ class Gate:
             terms: How it is asked.
             ledger: What all workers know of it.
             fetch_robots: Returns the text of the robots.txt below a scheme and host; raises
-                UnreachableError, or Closed when the answer is a refusal.
+                UnreachableError, or Closed when the response is a refusal.
             clock: Returns the Unix time.
         """
         self.crawler = crawler
@@ -242,12 +242,12 @@ class Gate:
             raise Closed("the crawl ends")
 
     def check_not_refused(self) -> None:
-        """Raise Closed when the site is blocking us, so that not even a robots.txt is asked for."""
+        """Raise Closed when the site is blocking us, so that not even a robots.txt is requested."""
         if self._shared_closure is not None and self._shared_closure.kind != "budget_spent":
             raise Closed(self._shared_closure.reason)
 
     def note_latency(self, proxy: str, seconds: float) -> None:
-        """Note how long an answer took, which the next request waits, too."""
+        """Note how long a response took, which the next request waits, too."""
         self._ways[proxy].answer_seconds = seconds
 
     def _gap(self, base: str, way: _Way) -> float:
@@ -279,7 +279,7 @@ class Gate:
 
     @property
     def closure(self) -> Closure | None:
-        """Why the site is not asked; None while it may be."""
+        """Why no request is sent to the site; None while one may be."""
         return self._shared_closure or self._unreachable
 
     @property
@@ -387,8 +387,8 @@ class Gate:
 
         Raises:
             Disallowed: It does not.
-            UnreachableError: There is none, and none can be had.
-            Closed: It can't be asked for, as the site is blocking us, or it is refused itself.
+            UnreachableError: There is none, and none is available.
+            Closed: It can't be requested, as the site is blocking us, or it is refused itself.
         """
         if not self.terms.obeys_robots:
             return
@@ -400,7 +400,7 @@ class Gate:
             raise Disallowed("by robots.txt")
 
     async def _renew_rules(self, base: str) -> _KnownRules:
-        """Fetch a robots.txt; where none can be had, take the last one that could."""
+        """Fetch a robots.txt; where none is available, take the last one that was."""
         async with self._rules_locks[base]:
             known = self._rules.get(base)
             if known is not None and known.until > _now():
@@ -450,7 +450,7 @@ class Gate:
     # --- Whether the site can be reached ----------------------------------------------------------
 
     async def confirm_reachable(self, base: str, why: str) -> None:
-        """Find out whether a host is there, after a request's last attempt got no answer.
+        """Find out whether a host is there, after a request's last attempt got no response.
 
         Raises:
             Closed: The host gives no robots.txt either: the request was not at fault.

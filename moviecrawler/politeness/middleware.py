@@ -158,7 +158,7 @@ class PolitenessMiddleware:
     async def _fetch_robots(self, site: str, base: str) -> str:
         """Return the robots.txt of a host; empty where there is none, which allows all.
 
-        Raises UnreachableError; Closed when the answer is a refusal.
+        Raises UnreachableError; Closed when the response is a refusal.
         """
         meta = {"dont_obey_robotstxt": True, ROBOTS_OF: site}
         request = Request(f"{base}/robots.txt", priority=1000, meta=meta, callback=NO_CALLBACK)
@@ -254,7 +254,7 @@ class PolitenessMiddleware:
     def report_success(self, site: str, request: Request) -> None:
         """Note a proper page, which ends the count of unexpected ones.
 
-        An answer to a request that was sent before a refusal does not say that it is over.
+        A response to a request that was sent before a refusal does not say that it is over.
         """
         self._unexpected.pop(site, None)
         if request.meta.get(PROBE_META):
@@ -300,7 +300,7 @@ def politeness_of(crawler: Crawler) -> PolitenessMiddleware:
 
 
 def refusal_of(request: Request, response: Response) -> Refusal | None:
-    """Return the kind of a refusal and how long to pause; None for a proper answer."""
+    """Return the kind of a refusal and how long to pause; None for a proper response."""
     headers = {
         name.decode("latin-1").lower(): values[0].decode("latin-1")
         for name, values in dict.items(response.headers)  # as Scrapy's `items` copies each

@@ -58,7 +58,7 @@ _REACHING = "reaching_proxy"
 _OK = 200
 _PROXY_AUTHENTICATION = 407
 _GATEWAY_ERRORS = frozenset({502, 504})
-"""Statuses by which a proxy, or a site behind one, says that it got no answer."""
+"""Statuses by which a proxy, or a site behind one, says that it got no response."""
 # A proxy is banned after so many failures in a row that may be its fault.
 _MAX_POSSIBLE_FAILURES = 2
 _MAX_RENEWALS = 2  # bans in a row that renew a session; the next one quarantines it
@@ -224,7 +224,7 @@ class ProxyMiddleware:
             self.crawler.stats.inc_value(f"{name}bytes_out", len(request_httprepr(request)))
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
-        """Return the answer without the proxy's credentials, or the request for another attempt.
+        """Return the response without the proxy's credentials, or the request for another attempt.
 
         Raises Closed or AttemptsFailedError.
         """
@@ -300,8 +300,9 @@ class ProxyMiddleware:
     async def _refused(self, request: Request, response: Response, refusal: Refusal) -> Request:
         """Ban the proxy, and return the request for another one.
 
-        A refusal is no attempt of the request, as the proxy is not used again. So is an unexpected
-        page, unless the proxy has brought a page before: then the request may be at fault.
+        A refusal does not count as an attempt, as the proxy is not used again. Nor does an
+        unexpected page, unless the proxy has brought a page before, so that the request may be at
+        fault.
         """
         is_unexpected = refusal.kind == "throttle"
         sign = f"unexpected: {refusal.reason}" if is_unexpected else refusal.kind.replace("_", " ")

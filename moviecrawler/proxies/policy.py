@@ -28,7 +28,7 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]
     """
 
     def response_is_ban(self, request: Request, response: Response) -> bool:
-        """Return whether an answer is a refusal or an unexpected page.
+        """Return whether a response is a refusal or an unexpected page.
 
         A 404, a redirect and a server error are not.
         """
@@ -39,12 +39,12 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]
         request: Request,  # noqa: ARG002 - the package's own signature
         exception: Exception,
     ) -> bool:
-        """Return whether the proxy may be the reason why there is no answer."""
+        """Return whether the proxy may be the reason why there is no response."""
         return isinstance(exception, _NETWORK_ERRORS)
 
 
 def describe_failure(exception: Exception) -> str:
-    """Return why there was no answer, without the message, which may contain credentials."""
+    """Return why there was no response, without the message, which may contain credentials."""
     status = tunnel_status(exception)
     return f"{type(exception).__name__} ({status})" if status else type(exception).__name__
 

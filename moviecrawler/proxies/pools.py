@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 Kind = Literal["direct", "datacenter", "residential", "tor"]
-SESSION = "{session}"  # stands for a random token in the user or the password of a gateway
+SESSION = "{session}"  # represents a random token in the user or the password of a gateway
 QUARANTINE_SECONDS = 30 * 60.0
 MAX_QUARANTINE_SECONDS = 7 * 24 * 3600.0
 """The longest quarantine."""
@@ -129,7 +129,7 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
         return float(state.next_check)
 
     def report_success(self, name: str) -> bool:
-        """Mark a proxy as good after an answer; return whether it had bans.
+        """Mark a proxy as good after a response; return whether it had bans.
 
         These no longer count.
         """

@@ -36,7 +36,7 @@ def test_others_reach_it_with_a_password_and_this_machine_without_one() -> None:
     ("environment", "expected"),
     [
         ({"REDIS_URL": ""}, "REDIS_URL is not set"),
-        ({"REDIS_URL": "http://u:hunter2@x/"}, "REDIS_URL is no Redis URL"),
+        ({"REDIS_URL": "http://u:hunter2@x/"}, "REDIS_URL is not a Redis URL"),
         *(
             ({"SCRAPYD_BIND_ADDRESS": address}, "set SCRAPYD_USERNAME and SCRAPYD_PASSWORD")
             for address in OTHERS

@@ -909,8 +909,8 @@ ENDS: dict[str, Ending] = {
         code=3,
         reason="budget_spent",
         titles="4 titles asked for: 2 stored, 2 waiting in the queue",
-        next="…daily budget is exhausted; …; 3 requests wait in the queue, and the same command goes on"
-        " with them; 2 titles are due now, the next one on …",
+        next="…daily budget is exhausted; …; 3 requests wait in the queue, and the same command"
+        " goes on with them; 2 titles are due now, the next one on …",
         stored=IDS[:2],
     ),
     "a site that refuses what is due": Ending(

@@ -16,7 +16,7 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
         (["progress", "--run", "nope"], 1, "there is no run 'nope'"),
         (["progress", "drop"], 2, "drop takes the name of a run: --run RUN"),
         (["progress", "drop", "--run", "nope"], 1, "there is no run 'nope'"),
-        (["progress", "-s", "REDIS_URL=localhost:6379"], 2, "REDIS_URL is no Redis URL"),
+        (["progress", "-s", "REDIS_URL=localhost:6379"], 2, "REDIS_URL is not a Redis URL"),
         (
             ["progress", "-s", "REDIS_URL=redis://127.0.0.1:1/0", "now"],
             2,

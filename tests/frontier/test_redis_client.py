@@ -29,7 +29,7 @@ def test_redis_that_is_away_is_a_redis_error_without_its_password() -> None:
 )
 def test_a_wrong_url_is_named_before_anything_is_opened_and_not_shown(url: str) -> None:
     for make in (connect, connect_blocking):
-        with pytest.raises(ConfigurationError, match=r"^REDIS_URL is no Redis URL") as error:
+        with pytest.raises(ConfigurationError, match=r"^REDIS_URL is not a Redis URL") as error:
             make(url)
         assert "hunter2" not in str(error.value)
 

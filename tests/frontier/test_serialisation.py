@@ -64,7 +64,7 @@ def test_request_for_a_file_comes_back_as_it_was_and_none_for_another_file() -> 
     assert back.to_dict(spider=spider) == request.to_dict(spider=spider)
     with pytest.raises(SerialisationError, match="the archive has no file"):
         decode(encode(request).replace("raw/site", "raw/../site").encode(), spider)
-    with pytest.raises(SerialisationError, match="is no page that replay asks for"):
+    with pytest.raises(SerialisationError, match="is not a page that replay requests"):
         decode(encode(request).replace("archive://raw", "archive://row").encode(), spider)
 
 

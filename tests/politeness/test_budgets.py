@@ -98,15 +98,15 @@ def test_a_replica_has_what_is_named_for_it_or_for_its_site() -> None:
         ('{"metacritic": {"per_second": 1e-320}}', "Expected `float` >"),
         ('{"metacritic": {"per_second": 0}}', "Expected `float` >"),
         ('{"metacritic": 5}', "5 for metacritic: Expected `object`"),
-        ('["metacritic"]', "is no JSON object"),
-        ("metacritic", "is no JSON object"),
+        ('["metacritic"]', "is not a JSON object"),
+        ("metacritic", "is not a JSON object"),
     ],
 )
 def test_a_budget_that_is_none_is_refused_with_its_value(setting: str, why: str) -> None:
     settings = Settings()
     settings.setmodule("moviecrawler.settings")
     settings.set("SITE_BUDGETS", setting)
-    with pytest.raises(ConfigurationError, match=f"^SITE_BUDGETS .*{why}.*; set it to such as"):
+    with pytest.raises(ConfigurationError, match=f"^SITE_BUDGETS .*{why}.*; use "):
         site_budget(settings, "imdb")
 
 

@@ -1,4 +1,4 @@
--- The figures of each site; null stands for 0 or nothing. Parameters: now; today (its beginning).
+-- The figures of each site; null represents 0 or nothing. Parameters: now; today (its beginning).
 WITH counted AS (
     SELECT site,
         count(site_id) AS known,
