@@ -99,9 +99,11 @@ class FileSource(ABC):
         They are `ImportRow`s, but for episodes. Iterating raises ExtractionError when a file is
         damaged.
         """
-        self.rows_read = self.damaged = 0
+        self.rows_read = 0
+        self.damaged = 0
         self.first_damage = ""
-        for self.rows_read, row in enumerate(self.read(), 1):  # noqa: B020
+        for row in self.read():
+            self.rows_read += 1
             yield row
 
     @abstractmethod

@@ -100,7 +100,9 @@ def as_list(data: object, *path: str) -> list[object]:
     JSON-LD has a single value with or without a list.
     """
     value = get_path(data, *path)
-    return value if isinstance(value, list) else [] if value is None else [value]
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
 
 
 def size(data: object, *path: str) -> int | None:

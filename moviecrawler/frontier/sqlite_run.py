@@ -352,7 +352,8 @@ class Run:
         if self._execute(_QUEUE, **request).rowcount == 0:
             return False
         self._changes["requested"] += 1
-        self._changes["titles"] += is_title
+        if is_title:
+            self._changes["titles"] += 1
         return True
 
     def _queue_letters(self, letter_id: str | None = None) -> bool:
@@ -366,7 +367,7 @@ class Run:
             body = letter["body"]
             is_queued = self._queue(letter["id"], letter["level"], body, is_title=is_title)
             if is_queued and letter["is_counted"]:
-                self._changes.update({"dead": -1, "requested": -1, "titles": -is_title})
+                self._changes.update({"dead": -1, "requested": -1, "titles": -1 if is_title else 0})
         self._execute(_DROP_REQUEUED, id=letter_id)
         return letters != []
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from moviecrawler.items import ScoreKind
 
 
+_PERCENT = 100
+
+
 def check_average(kind: ScoreKind, average: float) -> float:
     """Return a mean rating. Raises ValueError when it is not on the score's scale."""
     highest = SCORES[kind].average_scale
@@ -26,10 +29,11 @@ def check_average(kind: ScoreKind, average: float) -> float:
 def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
     """Return a score, with its count where that is a number above 0.
 
-    Raises ValueError when the value is not on its scale.
+    Raises ValueError when the value is not on its scale; one of 100 has whole numbers.
     """
     form = SCORES[kind]
-    if not form.lowest <= value <= form.scale:
+    is_whole = value == int(value) or form.scale < _PERCENT
+    if not form.lowest <= value <= form.scale or not is_whole:
         raise ValueError(
             f"{kind} of {value:g}, which is not between {form.lowest} and {form.scale}"
         )

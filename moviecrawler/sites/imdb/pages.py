@@ -28,10 +28,20 @@ from moviecrawler.sites.titles import finished, new_title, title_in
 
 _TITLE: Final = re.compile(rb"<title[^<>]*>([^<>]{1,1000})</title")
 _SOURCES: Final = ("aboveTheFoldData", "mainColumnData")
+_MOST_LINKED_GENRES: Final = 3
+"""Genres in JSON-LD: a title with as many may have more."""
+
+
+def _all_genres(value: object) -> list[str] | None:
+    """Return the genres of JSON-LD, unless some may have been left out."""
+    genres = linked_data.texts(value)
+    return genres if len(genres) < _MOST_LINKED_GENRES else None
+
+
 _LINKED: Final = (
     FieldPath("plot", partial(linked_data.parsed, linked_data.plot), "description"),
     FieldPath("credits.director", partial(linked_data.people, "director"), "director"),
-    FieldPath("genres", linked_data.texts, "genre"),
+    FieldPath("genres", _all_genres, "genre"),
     FieldPath("certificate", dig.text, "contentRating"),
     FieldPath("poster_url", linked_data.picture, "image"),
     FieldPath("runtime_minutes", partial(linked_data.parsed, parse_runtime), "duration"),

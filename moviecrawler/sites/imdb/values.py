@@ -241,7 +241,9 @@ def parse_number(number: object) -> int | NoValue:
     """
     if isinstance(number, str):
         is_number = number.isascii() and number.isdecimal() and len(number) <= _LONGEST_NUMBER
-        return int(number) if is_number else ABSENT if number == _UNKNOWN else None
+        if is_number:
+            return int(number)
+        return ABSENT if number == _UNKNOWN else None
     return dig.size(number)
 
 
