@@ -3,10 +3,13 @@
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import environment
 from tests.waiting import wait_for
 
 CLOSING = """
@@ -70,3 +73,34 @@ def test_a_signal_to_a_crawl_that_closes_hurries_its_stores_and_lets_it_close(
             process.kill()
     assert (tmp_path / "has-stored").exists()
     assert (tmp_path / "log").read_text().endswith("INFO: Spider closed (finished)\n")
+
+
+STARTING = """
+import sys
+from moviecrawler.__main__ import main
+sys.argv = ["moviecrawler", "crawl", "metacritic", "-a", "ids=movie/none"]
+print("begun", flush=True)
+main()
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.2, 0.4, 0.6])
+def test_ctrl_c_in_the_first_second_leaves_no_traceback(
+    seconds: float, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTING],
+        cwd=tmp_path,
+        env=environment(tmp_path, replica),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        written = process.communicate(timeout=60)[0]
+    assert "Traceback" not in written
+    assert "Task was destroyed" not in written
+    assert process.returncode in {-signal.SIGINT, 0, 1, 3}

@@ -1,15 +1,32 @@
 """A command that can't do what it is asked to says why in one sentence, without a secret."""
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from moviecrawler.database.sqlite import FILE
 from tests.crawling import scrapy
+
+
+def write_files(folder: Path) -> None:
+    """Write what users take for something else."""
+    for name in ("damaged", "foreign", "folder", "readonly"):
+        (folder / name).mkdir()
+    (folder / "damaged" / FILE).write_bytes(b"no database" * 1000)
+    (folder / "folder" / FILE).mkdir()
+    (folder / "wide.txt").write_text("tt0111161\ndull film\n", "utf-16")
+    with closing(sqlite3.connect(folder / "foreign" / FILE)) as connection:
+        connection.execute("CREATE TABLE films (name)")
+    (folder / "readonly" / FILE).touch(0o400)
+
 
 DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
 
 
+@pytest.mark.promise("A user's mistake is one sentence with what to do, and never a traceback.")
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [
@@ -116,12 +133,54 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
             "the CSV files are made from that database; remove one of them",
         ),
         (["scoreboard"], 1, "crawl first, such as with: scrapy crawl imdb"),
+        (["scoreboard", "-s", "DATA_DIR=damaged"], 2, "damaged can't be read (file is not a data"),
+        (["scoreboard", "-s", "DATA_DIR=foreign"], 2, "no version of moviecrawler has made"),
+        (["scoreboard", "--export", "-s", "DATA_DIR=folder"], 2, "folder can't be read"),
+        (["scoreboard", "-s", "DATA_DIR=readonly"], 1, "holds no title yet"),
+        (["crawl"], 2, "name one spider"),
+        (["crawl", "imdb", "top"], 2, "name one spider"),
+        (["crawl", "imbd"], 2, "no spider 'imbd'; there are imdb, metacritic, rottentomatoes"),
+        (["crawl", "imdb", "-a", "top"], 2, "Invalid -a value, use -a NAME=VALUE"),
+        (["crawl", "imdb", "-a", "limit=three"], 2, "limit is 'three'; give a whole number"),
+        (["crawl", "imdb", "-a", "list=bottom"], 2, "list is 'bottom'; give one of top, "),
+        (["crawl", "imdb", "-a", "year=1994"], 2, "unknown argument 'year'; this spider takes "),
+        (["crawl", "imdb", "-a", "file=folder"], 2, "file 'folder' can't be read"),
+        (["crawl", "imdb", "-a", "file=wide.txt"], 2, "line 2 of wide.txt is not a title of imdb"),
+        (["crawl", "imdb", "-o", "films.doc"], 2, "Unrecognized output format 'doc'"),
+        (["crawl", "all", "-a", "list=top"], 2, "list is 'top', which is a list of one site"),
+        (["crawl", "imdb", "-s", "DATADIR=films"], 2, "setting DATADIR: did you mean DATA_DIR?"),
+        (["crawl", "imdb", "-s", "DATA_DIR=wide.txt"], 2, "where nothing can be written"),
+        (["crawl", "imdb", "-s", "DATA_DIR"], 2, "-s 'DATA_DIR' has no value; give -s NAME=VALUE"),
+        (["crawl", "imdb", "-L", "loud"], 2, "LOG_LEVEL is 'loud'; set it to CRITICAL, ERROR, "),
+        (["crawl", "imdb", "--logfile", "folder"], 2, "LOG_FILE is 'folder'; set it to a file"),
+        (["crawl", "imdb", "--pidfile", "none/pid"], 2, "No such file or directory: 'none/pid'"),
+        (["crawl", "imdb", "-s", "LOG_ENCODING=latin-0"], 2, "LOG_ENCODING is 'latin-0'; set it"),
+        (["crawl", "imdb", "-s", "CONCURRENT_REQUESTS=-1"], 2, "CONCURRENT_REQUESTS is '-1'; set"),
+        (["crawl", "imdb", "-s", "DOWNLOAD_TIMEOUT=nan"], 2, "DOWNLOAD_TIMEOUT is 'nan'; set it"),
+        (["crawl", "imdb", "-s", "RETRY_HTTP_CODES=5xx"], 2, "RETRY_HTTP_CODES is '5xx'; set it"),
+        (["crawl", "imdb", "-s", "ITEM_PIPELINES=mine"], 2, "ITEM_PIPELINES is 'mine'; set it to"),
+        (
+            ["crawl", "imdb", "-s", 'EXTENSIONS={"a.B": 1}'],
+            2,
+            "EXTENSIONS names 'a.B', which",
+        ),
+        (
+            ["crawl", "imdb", "-s", "SPIDER_LOADER_CLASS=a.B"],
+            2,
+            "SPIDER_LOADER_CLASS is 'a.B'",
+        ),
+        (["crawl", "imdb", "-s", "STORE_UNREACHABLE=skip"], 2, "is 'skip'; set it to fail or wait"),
+        (["crawl", "imdb", "-s", "SITE_BUDGETS=60"], 2, "SITE_BUDGETS "),
+        (["list", "-s", 'ADDONS={"a.B": 1}'], 2, "ADDONS names what can't be imported"),
+        (["replica", "--port", "99999"], 2, "port is '99999'; set it to a whole number from 0"),
+        (["demo", "--titles", "0"], 2, "titles is 0; set it to a whole number from 1"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_is_wrong_is_one_sentence(
     arguments: list[str], code: int, expected: str, tmp_path: Path
 ) -> None:
+    write_files(tmp_path)
     finished = scrapy(*arguments, data=tmp_path)
     assert finished.code == code, finished.log
     assert expected in finished.log.strip().splitlines()[-1]
