@@ -112,20 +112,21 @@ _SCORE_JOIN = """LEFT JOIN scores {alias} ON {alias}.kind = '{kind}' AND {alias}
 def _scoreboard(sites: Mapping[str, str], kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
     def id_of(site: str) -> str:
         """Return a title's id on a site, which other sites' pages may name."""
-        named = [f"{other}.{site}_id" for other in sites if f"{site}_id" in RECORDS.columns]
-        return f"coalesce({', '.join([f'{site}.site_id', *named])})" if named else f"{site}.site_id"
+        own = f"r_{site}.site_id"
+        named = [f"r_{other}.{site}_id" for other in sites if f"{site}_id" in RECORDS.columns]
+        return f"coalesce({', '.join([own, *named])})" if named else own
 
     scaled = {kind.kind: f"s_{kind.kind}.value * 100.0 / {kind.highest}" for kind in kinds}
     return {
         "own_columns": [
             # Without a type, SQLite would not find the year '2001' that Datasette asks for.
-            f"CAST(coalesce({', '.join([f'{site}.{name}' for site in sites])}, NULL) AS {kind})"
+            f"CAST(coalesce({', '.join([f'r_{site}.{name}' for site in sites])}, NULL) AS {kind})"
             f" AS {name}"
             for name, kind in _OF_TITLE.items()
         ],
         "id_columns": [f"{site}_id" for site in sites],
         "url_columns": [f"{site}_url" for site in sites],
-        "ids": [f"{id_of(site)} AS {site}_id, {site}.url AS {site}_url" for site in sites],
+        "ids": [f"{id_of(site)} AS {site}_id, r_{site}.url AS {site}_url" for site in sites],
         # The votes of the first score stand beside it, as in IMDb's own lists.
         "score_columns": [
             name for number, kind in enumerate(kinds) for name in _names(kind)[: 1 if number else 2]
@@ -141,15 +142,18 @@ def _scoreboard(sites: Mapping[str, str], kinds: Sequence[ShownKind]) -> dict[st
         "users_mean": [_mean([scaled[kind.kind] for kind in kinds if kind.audience])],
         "scores_known": [_number_of(scaled.values())],
         "time_columns": [f"{site}_fetched_at" for site in sites],
-        "times": [f"{site}.scraped_at AS {site}_fetched_at" for site in sites],
+        "times": [f"r_{site}.scraped_at AS {site}_fetched_at" for site in sites],
         "list_columns": [f"{site}_list_rank" for site in sites],
         "lists": [
             f"(SELECT l.rank FROM list_ranks l WHERE l.site = '{site}'"
-            f" AND l.list_name = '{main_list}' AND l.site_id = {site}.site_id) AS {site}_list_rank"
+            f" AND l.list_name = '{main_list}' AND l.site_id = r_{site}.site_id)"
+            f" AS {site}_list_rank"
             for site, main_list in sites.items()
         ],
         "record_joins": [
-            f"LEFT JOIN records {site} ON {site}.title_id = t.title_id AND {site}.site = '{site}'"
+            # A site may be called like a word of SQL.
+            f"LEFT JOIN records r_{site} ON r_{site}.title_id = t.title_id"
+            f" AND r_{site}.site = '{site}'"
             for site in sites
         ],
         "score_joins": [
