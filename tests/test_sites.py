@@ -187,3 +187,9 @@ def test_a_site_that_can_not_be_loaded_is_named(tmp_path: Path) -> None:
     (tmp_path / "stand" / "profile.py").write_text("import nothing_of_that_name")
     ran = python("from moviecrawler.sites import SITES", environ)
     assert "the site 'stand' can't be loaded (stand.profile:PROFILE)" in ran.stderr
+
+
+def test_a_site_without_readers_is_refused_before_a_page_is_lost(tmp_path: Path) -> None:
+    code = "from moviecrawler.sites import SITES; SITES['stand'].check_readers()"
+    ran = python(code, bring_site(tmp_path))
+    assert "stand.pages can't be imported (ModuleNotFoundError: No module named" in ran.stderr

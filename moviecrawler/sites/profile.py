@@ -270,6 +270,16 @@ class SiteProfile:
             raise ExtractionError("page", url, f"it is not a page of a list of {self.name}'s")
         return form
 
+    def check_readers(self) -> None:
+        """Raise ConfigurationError when its readers can't be imported: each page would be lost."""
+        try:
+            self.module("pages")
+        except Exception as error:
+            raise ConfigurationError(
+                f"{self.package}.pages can't be imported ({type(error).__name__}: {error}); "
+                f"mend it, or uninstall {self.package}"
+            ) from error
+
     def reader(self, name: str) -> Callable[[bytes, str | None], Page]:
         """Return one of the functions that read its pages.
 

@@ -143,9 +143,10 @@ class MovieSpider(scrapy.Spider):
 
     @classmethod
     def check_settings(cls, settings: BaseSettings) -> None:
-        """Raise ConfigurationError when the site's budget, or its queue's place, can't be right."""
+        """Raise ConfigurationError when budget, readers, or the queue's place can't be right."""
         site_budget(settings, cls.site)
         open_backend(settings)  # which opens no connection
+        cls.profile.check_readers()
 
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
