@@ -69,6 +69,10 @@ def complete(movie: Movie, known: Movie) -> Movie:
     """
     source = max(movie.source, known.source, key=_FULLNESS.__getitem__)
     present = present_in(known)
+
+    # What is unknown is what the movie itself says so, and what its source can't know: a page shows
+    # the first of the cast alone and has no titles of other countries. A dataset has few fields of
+    # a page, and fewer genres and people; names that it lacks are those that the page has.
     unknown = without_depending(movie.site, movie.unknown_fields)
     if _shows_first_of_cast(movie, known):
         movie = _without(movie, {"cast"})
@@ -82,22 +86,34 @@ def complete(movie: Movie, known: Movie) -> Movie:
             unknown |= fields_published_by(movie.site, movie.kind) - present_in(movie)
     if not unknown and known.external_ids.keys() <= movie.external_ids.keys():
         return movie if source == movie.source else replace(movie, source=source)
+
+    # An unknown field gets the known value. An offer remembers when it was last seen.
     changes: dict[str, Any] = {
         name: getattr(known, name) for name in unknown.intersection(present, PLAIN_NAMES)
     }
     if "offers" in changes:
         changes["offers"] = [_with_seen_at(offer, movie, known) for offer in known.offers]
+
+    # Of lists whose parts are fields of their own, such as credits by role, the known parts of an
+    # unknown kind are added.
     for name, (attribute, kinds) in PARTS.items():
         wanted = {kind for kind in kinds if column_of(f"{name}.{kind}") in unknown & present}
         kept = [part for part in getattr(known, name) if getattr(part, attribute) in wanted]
         changes[name] = getattr(movie, name) + kept
+
     # A page that lacks an external id doesn't state that there is none.
     changes["external_ids"] = known.external_ids | movie.external_ids
+
+    # A newer score gets what is unknown beside its value, such as the count, from the known one.
     changes["scores"] = [_with_facts(score, known, unknown) for score in changes["scores"]]
+
+    # What neither of the two knows stays unknown. What the known one states absent is absent, but
+    # it says nothing of what is beside a score that it lacks; a score that is kept keeps what was
+    # unknown beside it.
     still = unknown & set(known.unknown_fields)
     for score in changes["scores"]:
         facts = _columns_of_facts(score)
-        if known.score(score.kind) is None:  # it says nothing of what the score has
+        if known.score(score.kind) is None:
             still |= facts & unknown - present
         elif column_of(f"scores.{score.kind}") in unknown:
             still |= facts & set(known.unknown_fields)
