@@ -50,11 +50,15 @@ def match_embedded(
     ]
     matched_by = []
     shown = (movie for number, movie in enumerate(movies) if number not in older)
-    for joined in match_titles(shown):
+    crowded: set[str] = set()
+    for joined in match_titles(shown, crowded):
         records = [ids[id(joined.movies[site])] for site in by_authority(joined.movies)]
         placed += [(record_id, records[0], None) for record_id in records]
         reasons = [", ".join(match.reasons) for match in joined.matches]
         matched_by.append((records[0], msgspec.json.encode(reasons).decode()))
+    if crowded:
+        shown_keys = ", ".join(map(repr, sorted(crowded)[:5]))
+        report(f"{len(crowded)} keys say nothing, as too many records share them: {shown_keys}")
     with (
         Progress(report, "writing the titles of all records"),
         transaction(connection, "IMMEDIATE"),

@@ -155,12 +155,16 @@ def newer_records(
     return {number: newer.get(newest, newest) for number, newest in newer.items()}
 
 
-def match_titles(movies: Iterable[Movie]) -> list[MatchedTitle]:
+def match_titles(movies: Iterable[Movie], crowded: set[str] | None = None) -> list[MatchedTitle]:
     """Group movies by title, in the order of the first movie of each.
 
     Every movie is in exactly one group. A movie that fits two movies of another site about equally
     well is matched with neither, unless their IMDb ids are equal. The result depends on the movies
     and their order alone; the time grows about linearly with their number.
+
+    Args:
+        movies: The movies.
+        crowded: Gets the keys that too many movies share to say anything.
     """
     listed = list(movies)
     titles = dict(enumerate(map(title_of, listed)))
@@ -175,7 +179,9 @@ def match_titles(movies: Iterable[Movie]) -> list[MatchedTitle]:
             for b in rows[row_of[j]]
         )
 
-    for pair in surest_pairs(_pairs_of(titles), lambda number: titles[number].site, may_match):
+    for pair in surest_pairs(
+        _pairs_of(titles, crowded), lambda number: titles[number].site, may_match
+    ):
         kept, lost = sorted((row_of[pair.a], row_of[pair.b]))
         rows[kept] += rows[lost]
         matches[kept] = sorted([*matches[kept], *matches[lost], pair.match], key=lambda m: -m.score)
@@ -260,10 +266,10 @@ def title_of(movie: Movie) -> Title:
 # --- Many titles ----------------------------------------------------------------------------------
 
 
-def _pairs_of(titles: Mapping[int, Title]) -> Iterator[Pair]:
+def _pairs_of(titles: Mapping[int, Title], crowded: set[str] | None) -> Iterator[Pair]:
     """Yield each pair of titles of different sites that may be one, once."""
     compared: set[tuple[int, int]] = set()
-    for i, j in _candidates(titles):
+    for i, j in _candidates(titles, crowded):
         if (i, j) not in compared:
             compared.add((i, j))
             found = compare(titles[i], titles[j])
@@ -271,12 +277,14 @@ def _pairs_of(titles: Mapping[int, Title]) -> Iterator[Pair]:
                 yield Pair(i, j, found, weight(found, titles[i], titles[j]))
 
 
-def _candidates(titles: Mapping[int, Title]) -> Iterator[tuple[int, int]]:
+def _candidates(titles: Mapping[int, Title], crowded: set[str] | None) -> Iterator[tuple[int, int]]:
     blocks: dict[str, dict[str, list[int]]] = defaultdict(dict)
     for number, title in titles.items():
         for key in set(block_keys(title)):
             blocks[key].setdefault(title.site, []).append(number)
-    for block in blocks.values():
+    for key, block in blocks.items():
         for ours, theirs in combinations(block.values(), 2):
             if len(ours) * len(theirs) <= LARGEST_BLOCK:
                 yield from ((min(pair), max(pair)) for pair in product(ours, theirs))
+            elif crowded is not None:
+                crowded.add(key)

@@ -210,6 +210,15 @@ def test_a_page_is_joined_only_with_a_film_that_is_ahead_of_its_rivals(
     assert [len(row.movies) for row in match_titles([*films, page])] == sites
 
 
+def test_a_key_that_too_many_share_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moviecrawler.matching.titles.LARGEST_BLOCK", 1)
+    films = [ours("Brewick: The Night", director=LEVIN), tomatoes("Quarry: The Night")]
+    crowded: set[str] = set()
+    rows = match_titles([*films, tomatoes("Brewick: The Night", director=LEVIN)], crowded)
+    assert [len(row.movies) for row in rows] == [2, 1]
+    assert crowded == {"night"}
+
+
 def test_a_third_site_can_not_bridge_two_titles_that_contradict_each_other() -> None:
     joined = match_titles([ours(number=7), theirs(imdb_id="tt0000008"), tomatoes()])
     assert sorted(len(row.movies) for row in joined) == [1, 2]
