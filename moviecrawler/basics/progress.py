@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from threading import Event, Thread
 from typing import TYPE_CHECKING
@@ -10,7 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
+logger = logging.getLogger(__name__)
+"""Gets the lines of a crawl: a terminal shows what is logged here, and warnings."""
 INTERVAL_SECONDS = 10.0
+
+
+def log(line: str) -> None:
+    """Log a line."""
+    logger.info("%s", line)
 
 
 class Progress:

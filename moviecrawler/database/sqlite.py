@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from moviecrawler.basics.clock import latest
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.basics.files import run_script
-from moviecrawler.basics.progress import INTERVAL_SECONDS, Progress
+from moviecrawler.basics.progress import INTERVAL_SECONDS, Progress, log
 from moviecrawler.database.records import text_of
 from moviecrawler.database.schema import (
     VERSION,
@@ -169,7 +169,7 @@ def begin_loading(connection: sqlite3.Connection) -> None:
 def end_loading(connection: sqlite3.Connection) -> None:
     """End a load: create the indexes, and store the people of all records."""
     with (
-        Progress(logger.info, "indexing what was loaded", len(_DROPPED) + 1) as progress,
+        Progress(log, "indexing what was loaded", len(_DROPPED) + 1) as progress,
         transaction(connection, "IMMEDIATE"),
     ):
         if is_loading(connection):  # another process may have done it meanwhile

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from importlib.metadata import version
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -101,9 +102,9 @@ class KnownTitles:
 
     def unchanged(self) -> Iterator[list[str]]:
         """Yield the ids of the titles that were found, in parts."""
-        found = [site_id for (site_id,) in self._tables.run("SELECT id FROM unchanged ORDER BY id")]
-        for begin in range(0, len(found), _IDS_AT_ONCE):
-            yield found[begin : begin + _IDS_AT_ONCE]
+        found = self._tables.select("SELECT id FROM unchanged ORDER BY id")
+        while ids := [site_id for (site_id,) in islice(found, _IDS_AT_ONCE)]:
+            yield ids
 
     def remember(self, read_at: datetime) -> None:
         """Keep what this pass has read, but for titles with damaged rows."""

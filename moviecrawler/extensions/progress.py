@@ -15,6 +15,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
+from moviecrawler.basics.progress import logger as logged
 from moviecrawler.frontier.contract import TITLE_OUTCOMES
 from moviecrawler.politeness.middleware import politeness_of
 from moviecrawler.scrapy_internals import describe_requests, is_closing
@@ -122,10 +123,14 @@ def is_terminal() -> bool:
 
 
 class LineHandler(logging.Handler):
-    """Writes warnings above the line, each as a sentence without what only a log needs."""
+    """Writes warnings above the line, each as a sentence without what only a log needs.
+
+    So it does with the lines of progress of long work that is one step of a crawl.
+    """
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__(logging.INFO)
+        self.addFilter(lambda record: record.levelno > logging.INFO or record.name == logged.name)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
@@ -135,7 +140,8 @@ class LineHandler(logging.Handler):
         sentence = record.getMessage().partition("\n")[0]
         error = record.exc_info[1] if record.exc_info else None
         reason = f" ({type(error).__name__}: {error}; -L INFO shows more)" if error else ""
-        tqdm.write(f"{record.levelname}: {sentence}{reason}", file=sys.stderr)
+        level = f"{record.levelname}: " if record.levelno > logging.INFO else ""
+        tqdm.write(f"{level}{sentence}{reason}", file=sys.stderr)
 
 
 class ProgressLine:

@@ -8,14 +8,13 @@ it is. Those for Excel have the mark, and an apostrophe before a text that would
 from __future__ import annotations
 
 import csv
-import logging
 from contextlib import ExitStack, closing
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from filelock import FileLock
 
-from moviecrawler.basics.progress import Progress
+from moviecrawler.basics.progress import Progress, log
 from moviecrawler.basics.texts import neutralise
 from moviecrawler.database.board import Wanted, read_board
 from moviecrawler.database.sqlite import SqliteTables, transaction
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
     from pathlib import Path
     from typing import TextIO
-
-logger = logging.getLogger(__name__)
 
 _BATCH_ROWS = 500
 """Rows that are written before the time is checked again."""
@@ -66,7 +63,7 @@ def export(
     is_late: Callable[[], bool] = lambda: False,
     *,
     excel: bool = False,
-    report: Callable[[str], object] = logger.info,
+    report: Callable[[str], object] = log,
 ) -> None:
     """Replace the CSV files of a folder if they are outdated, or are wanted for Excel.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.basics import progress
 from moviecrawler.basics.errors import OutputError, RejectedError, SchemaError, TransientStoreError
 from moviecrawler.database.records import BatchWriter
 from moviecrawler.database.scoreboard import has_other_sites, match_embedded
@@ -191,7 +192,7 @@ class SqliteStore(Store):
             )
             return
         try:
-            match_embedded(connection, logger.info)
+            match_embedded(connection, progress.log)
         except sqlite3.DatabaseError as error:
             logger.warning("The records of %s are not matched anew: %s", self._folder / FILE, error)
 

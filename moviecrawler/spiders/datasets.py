@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import Request
 
+from moviecrawler.basics import progress
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.frontier.contract import holds_none
@@ -264,7 +265,7 @@ class DatasetSpider(ListSpider):
 
         client = FileClient(
             self.settings["USER_AGENT"],
-            lambda line: logger.info("IMDb's datasets: %s", line, extra={"spider": self}),
+            lambda line: progress.log(f"IMDb's datasets: {line}"),
             obey_robots=self.settings.getbool("ROBOTSTXT_OBEY"),
         )
         return DatasetPass(

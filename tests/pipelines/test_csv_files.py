@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -16,7 +17,7 @@ from scrapy.exceptions import CloseSpider
 
 from moviecrawler.basics.errors import ConfigurationError, OutputError
 from moviecrawler.basics.texts import neutralise
-from moviecrawler.database.sqlite import open_sqlite
+from moviecrawler.database.sqlite import open_sqlite, read_sqlite
 from moviecrawler.extensions.summary import _stores
 from moviecrawler.items import Credit, Movie
 from moviecrawler.pipelines.csv_export import export, is_outdated
@@ -345,6 +346,36 @@ def test_without_csv_the_database_is_written_all_the_same(tmp_path: Path) -> Non
         store.write([record_of(make_movie(1))])
     assert not list(tmp_path.glob("*.csv"))
     assert [row.title for row in board_of(tmp_path)] == [make_movie(1).title]
+
+
+def people_and_indexes(folder: Path) -> list[list[tuple[Any, ...]]]:
+    """Return what a database has after a load, but for times."""
+    queries = (
+        "SELECT name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name",
+        "SELECT site, person_key, person_id, name FROM people ORDER BY person_key",
+        "SELECT count(*) FROM people WHERE named_at IS NULL",
+    )
+    with closing(read_sqlite(folder)) as connection:
+        return [connection.execute(query).fetchall() for query in queries]
+
+
+def test_a_load_that_is_killed_is_ended_when_the_database_is_opened_again(tmp_path: Path) -> None:
+    movies = [make_movie(number, age=number) for number in range(1, 151)]
+    movies[5].credits[1].name = None
+    one_by_one = tmp_path / "one by one"
+    killed = tmp_path / "killed"
+    for folder in (one_by_one, killed):
+        folder.mkdir()
+    with opened(SqliteStore(one_by_one, with_csv=False)) as store:
+        for movie in movies:
+            store.write([record_of(movie)])
+    unfinished = SqliteStore(killed, with_csv=False)
+    unfinished.open()
+    unfinished.write([record_of(movie) for movie in movies])
+    assert people_and_indexes(killed)[1] == []
+    open_sqlite(killed).close()
+    assert people_and_indexes(killed) == people_and_indexes(one_by_one)
+    unfinished.close()
 
 
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
