@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 _FOLDER = Path("data") / "demo"
 _LOG = _FOLDER / "crawl.log"
 _INHERITED = (
-    "PATH",
     "HOME",
-    "TERM",
     "LANG",
     "LC_ALL",
-    "TMPDIR",
-    "VIRTUAL_ENV",
+    "LD_LIBRARY_PATH",
+    "PATH",
     "PYTHONPATH",
     "SYSTEMROOT",
+    "TERM",
+    "TMPDIR",
+    "VIRTUAL_ENV",
 )
 """Environment variables that the spiders inherit: those that Python needs, none that is a
 setting."""
