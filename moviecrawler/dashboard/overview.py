@@ -32,6 +32,8 @@ _LATE_SHARE = 0.5
 """Share of a node's lease after which its heartbeat is late; one is sent in each third."""
 _RECENTLY_SECONDS = 86_400
 """Time for which a job that failed needs attention."""
+_MOST_CONCERNS = 30
+"""Concerns that are shown; others are counted."""
 _MOST_FAILED = 3
 """Failed jobs that are named; others are counted."""
 
@@ -70,6 +72,7 @@ class Overview(Page):
         return {
             "refreshes": True,
             "concerns": sorted(found, key=lambda concern: concern.level != "bad"),
+            "most": _MOST_CONCERNS,
             "cards": cards,
             "counts": counts,
             "jobs": jobs,
