@@ -277,12 +277,17 @@ class ClusterState:
 
     def snapshot(self) -> Snapshot:
         """Return the cluster as it is now. It is read only when it has changed."""
-        with self._reading:
+        # While Redis is silent, those that wait for each other would wait for minutes.
+        if not self._reading.acquire(timeout=_ANSWER_SECONDS):
+            raise redis.exceptions.TimeoutError("it is silent")
+        try:
             changed = self.changed()
             if changed is None or changed != self._snapshot.changed:
                 self._snapshot = self._read()
             self.seen.set(self._snapshot)
             return self._snapshot
+        finally:
+            self._reading.release()
 
     def _read(self) -> Snapshot:
         # Not as a transaction, which a full Redis refuses. A change in between is read the next

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
+import redis
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster import keys
@@ -186,6 +187,15 @@ def test_any_change_is_seen_in_the_next_snapshot_and_without_one_nothing_is_read
     beat(other, "b")
     assert state.snapshot() is last
     other.client.close()
+
+
+def test_readers_do_not_wait_for_each_other_while_redis_is_silent(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moviecrawler.cluster.state._ANSWER_SECONDS", 0.05)
+    with state._reading, pytest.raises(redis.exceptions.TimeoutError):
+        state.snapshot()
+    assert state.snapshot().jobs == []
 
 
 # --- Leases ---------------------------------------------------------------------------------------
