@@ -66,7 +66,7 @@ _FOUND_BY = "imdb_id, tmdb_id or tmdb_series_id"
 _URL = "url"
 
 
-def _title_of(row: SheetRow) -> ImportRow:
+def _title_of(row: SheetRow[str]) -> ImportRow:
     """Return the title of a row. Raises ConfigurationError for a wrong one."""
     cells = {
         column: _LINE_END.sub(" ", as_id(column, cell)) for column, cell in row.by_column().items()

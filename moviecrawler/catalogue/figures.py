@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from moviecrawler.catalogue.due import DUE, due_values
 from moviecrawler.catalogue.sql import read_sql
@@ -19,15 +19,13 @@ if TYPE_CHECKING:
 
 _STATUS = read_sql("status.sql")
 _REVIEWS = (
-    "SELECT m.title_id, t.imdb_id, t.title, t.year, m.site, m.site_id, m.score, m.reasons,"
-    " m.decided_at"
+    "SELECT t.imdb_id, t.title, t.year, m.site, m.site_id, m.score, m.reasons"
     " FROM title_matches m JOIN titles t USING (title_id) WHERE m.decision = 'review'"
     " ORDER BY m.score DESC, m.title_id, m.site, m.site_id LIMIT %(limit)s"
 )
 _DUE = (
-    "SELECT queue, t.imdb_id, CASE WHEN t.season IS NULL OR of.title IS NULL THEN t.title"
-    " ELSE format('%%s, season %%s', of.title, t.season) END AS title,"
-    " t.year, s.site_id, s.state, s.popularity, s.last_success, s.next_due, t.kind"
+    "SELECT queue, t.imdb_id, s.site_id, CASE WHEN t.season IS NULL OR of.title IS NULL"
+    " THEN t.title ELSE format('%%s, season %%s', of.title, t.season) END, t.year"
     " FROM unnest(%s::bigint[], %s::text[]) WITH ORDINALITY AS chosen (title_id, queue, nth)"
     " JOIN title_sites s USING (title_id) JOIN titles t USING (title_id)"
     " LEFT JOIN titles of ON of.title_id = t.series_title_id"
@@ -79,13 +77,31 @@ class SiteFigures:
         """
         backlog = self.unread + self.overdue
         left = budget - self.pages_a_day
-        return (
-            today
-            if not backlog
-            else today + timedelta(math.ceil(backlog / left))
-            if left > 0
-            else None
-        )
+        if not backlog:
+            return today
+        return today + timedelta(math.ceil(backlog / left)) if left > 0 else None
+
+
+class DueSoon(NamedTuple):
+    """A title that is due next."""
+
+    queue: str
+    imdb_id: str | None
+    site_id: str
+    title: str | None
+    year: int | None
+
+
+class Review(NamedTuple):
+    """A page under review: whether it is the title's is undecided."""
+
+    imdb_id: str | None
+    title: str | None
+    year: int | None
+    site: Site
+    site_id: str
+    score: float
+    reasons: list[str]
 
 
 class Transactions(Protocol):
@@ -109,19 +125,19 @@ def figures(store: Transactions, now: datetime, timeout_seconds: float = 600) ->
     ]
 
 
-def due(database: Database, site: Site, size: int, now: datetime) -> list[Any]:
-    """Return the titles that are due next, as rows of `_DUE`."""
+def due(database: Database, site: Site, size: int, now: datetime) -> list[DueSoon]:
+    """Return the titles that are due next."""
     with database.transaction() as cursor:
         cursor.execute(DUE, due_values(site, size, (), now))
         chosen = cursor.fetchall()
         cursor.execute(
             _DUE, ([row.title_id for row in chosen], [row.queue for row in chosen], site)
         )
-        return list(cursor.fetchall())
+        return [DueSoon(*row) for row in cursor.fetchall()]
 
 
-def reviews(store: Transactions, limit: int) -> list[Any]:
-    """Return the pages under review, the likeliest first, as rows of `_REVIEWS`."""
+def reviews(store: Transactions, limit: int) -> list[Review]:
+    """Return the pages under review, the likeliest first."""
     with store.transaction() as cursor:
         cursor.execute(_REVIEWS, {"limit": limit})
-        return list(cursor.fetchall())
+        return [Review(*row) for row in cursor.fetchall()]

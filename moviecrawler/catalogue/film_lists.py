@@ -33,7 +33,7 @@ from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 _Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
@@ -134,14 +134,14 @@ def read_titles(path: Path, left_out: list[str]) -> Iterator[Title]:
             yield prepare(ID_SITE, facts)
 
 
-def _film(cells: dict[str, Any], location: str) -> Film:
+def _film(cells: Mapping[str, object], location: str) -> Film:
     """Return a row as a film. Raises ConfigurationError for a wrong title or year.
 
     Of the other columns, what can't be understood is unknown.
     """
     if not str(cells.get("title") or "").strip():
         raise ConfigurationError(f"{location} has no title")
-    needed = converted(cells | {"year": year_of(cells.get("year"))}, location, _Needed)
+    needed = converted({**cells, "year": year_of(cells.get("year"))}, location, _Needed)
     known: dict[str, Any] = {}
     for column in _Known.__struct_fields__:
         if (value := _value(column, cells.get(column))) is None:
@@ -162,7 +162,7 @@ def _film(cells: dict[str, Any], location: str) -> Film:
     )
 
 
-def _value(column: str, cell: Any) -> Any:
+def _value(column: str, cell: object) -> object:
     """Return a cell as the field of its column takes it; None for what can't be understood."""
     if not isinstance(cell, str):
         return cell
@@ -190,7 +190,7 @@ def _imdb_id(text: str) -> str | None:
         return None
 
 
-def _rows(path: Path) -> Iterator[SheetRow]:
+def _rows(path: Path) -> Iterator[SheetRow[str] | SheetRow[object]]:
     with opened(path) as file:
         first = next((line for line in file if line.strip()), None)
         if first is None:
@@ -215,7 +215,7 @@ def _rows(path: Path) -> Iterator[SheetRow]:
         yield from read_rows(lines, str(path), columns_of)
 
 
-def _json_rows(lines: Iterable[str], path: Path) -> Iterator[SheetRow]:
+def _json_rows(lines: Iterable[str], path: Path) -> Iterator[SheetRow[object]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

@@ -32,7 +32,7 @@ def read_list(file: str) -> str:
         raise ConfigurationError(f"file {file!r} can't be read: {error}") from None
 
 
-def rows_of(text: str, file: str, is_id: Callable[[str], bool]) -> list[SheetRow]:
+def rows_of(text: str, file: str, is_id: Callable[[str], bool]) -> list[SheetRow[str]]:
     """Return the rows of a CSV file, also of one without a header, whose first row has an id."""
     first: list[list[str]] = []
 
@@ -49,7 +49,7 @@ def rows_of(text: str, file: str, is_id: Callable[[str], bool]) -> list[SheetRow
     return rows
 
 
-def ids_of_rows(site: Site, rows: list[SheetRow], home: str | None) -> list[str | None]:
+def ids_of_rows(site: Site, rows: list[SheetRow[str]], home: str | None) -> list[str | None]:
     """Return the id of each row's title on a site; None where it names none.
 
     Columns that are known to hold ids or URLs go before all others. Of these, the one counts that
@@ -66,7 +66,7 @@ def ids_of_rows(site: Site, rows: list[SheetRow], home: str | None) -> list[str 
     ]
 
 
-def _id_in(site: Site, row: SheetRow, index: int, home: str | None) -> str | None:
+def _id_in(site: Site, row: SheetRow[str], index: int, home: str | None) -> str | None:
     """Return the id of a title of the site in a cell; None when there is none."""
     if index >= len(row.cells):
         return None

@@ -86,7 +86,7 @@ def read_films(settings: BaseSettings, ids: str | None, file: str | None) -> lis
     return films
 
 
-def _films_of(rows: list[SheetRow], homes: dict[Site, str]) -> list[Film]:
+def _films_of(rows: list[SheetRow[str]], homes: dict[Site, str]) -> list[Film]:
     films = [Film(location=" of ".join(row.location.split(", ")[::-1])) for row in rows]
     for site, home in homes.items():
         for film, site_id in zip(films, ids_of_rows(site, rows, home), strict=True):
@@ -97,11 +97,11 @@ def _films_of(rows: list[SheetRow], homes: dict[Site, str]) -> list[Film]:
     return films
 
 
-def _row_of(text: str, location: str) -> SheetRow:
+def _row_of(text: str, location: str) -> SheetRow[str]:
     return SheetRow(location=location, columns=[""], cells=[text.strip()])
 
 
-def _check(film: Film, row: SheetRow) -> None:
+def _check(film: Film, row: SheetRow[str]) -> None:
     """Raise ConfigurationError for a row that is one id, which is that of no site or of several."""
     if row.columns != [""] or len(film.ids) == 1:
         return

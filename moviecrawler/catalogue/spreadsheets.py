@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader, TextIOWrapper
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, get_args
 
 import msgspec
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
 
+Cell = TypeVar("Cell")
+"""Texts, or what JSON has."""
 Form = TypeVar("Form", bound=msgspec.Struct)
 
 _MAX_SHOWN_CHARS = 40
@@ -75,17 +77,16 @@ _KINDS: Final[dict[str, TitleKind]] = {
 
 
 @dataclass(slots=True, kw_only=True)
-class SheetRow:
+class SheetRow(Generic[Cell]):
     """One row of a file."""
 
     location: str
     """Such as `mine.csv, line 2`, for messages."""
     columns: list[str]
     """The names of the file's columns; "" for one that is not known."""
-    cells: list[Any]
-    """Texts, or what JSON has."""
+    cells: list[Cell]
 
-    def by_column(self) -> dict[str, Any]:
+    def by_column(self) -> dict[str, Cell]:
         """Return the cells of the known columns. Raises ConfigurationError for a wrong number."""
         if len(self.cells) != len(self.columns):
             raise ConfigurationError(
@@ -126,7 +127,7 @@ def kind_of(text: str) -> TitleKind | None:
     return _KINDS.get(_plain(text))
 
 
-def year_of(cell: Any) -> Any:
+def year_of(cell: Cell) -> Cell | str:
     """Return the year that a cell begins with; any other cell as it is.
 
     >>> year_of("1994"), year_of("(1994)"), year_of("2011-2019"), year_of("MMXX")
@@ -174,7 +175,7 @@ def read_rows(
     lines: Iterable[str],
     name: str,
     columns_of: Callable[[list[str]], list[str]] = known_columns,
-) -> Iterator[SheetRow]:
+) -> Iterator[SheetRow[str]]:
     """Yield the rows of a file that are not empty.
 
     Cells are separated by commas, semicolons or tabs.
@@ -226,7 +227,7 @@ def _header(
     raise refusal
 
 
-def converted(cells: Mapping[str, Any], location: str, form: type[Form]) -> Form:
+def converted(cells: Mapping[str, object], location: str, form: type[Form]) -> Form:
     """Convert cells to a row.
 
     Empty cells and unknown columns are left out. Raises ConfigurationError.
@@ -247,7 +248,7 @@ def converted(cells: Mapping[str, Any], location: str, form: type[Form]) -> Form
         raise ConfigurationError(f"{location}: {text}") from error
 
 
-def shown(cell: Any) -> str:
+def shown(cell: object) -> str:
     """Return a cell for a message, cut if it is long."""
     text = repr(cell)
     return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"

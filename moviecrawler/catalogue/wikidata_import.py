@@ -79,9 +79,11 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
     owners: dict[tuple[str, str], str] = {}
     for row in rows:
         imdb_id = _valid(ID_SITE, row["imdb"])
-        for column in PROPERTIES if imdb_id is not None else ():
+        if imdb_id is None:
+            continue
+        for column in PROPERTIES:
             value = _valid(column, row.get(column, ""))
-            if imdb_id is None or value is None:
+            if value is None:
                 continue
             if found[imdb_id].setdefault(column, value) != value:
                 unsure.add((imdb_id, column))
@@ -89,24 +91,26 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
             if owner != imdb_id:
                 unsure |= {(imdb_id, column), (owner, column)}
     for imdb_id, ids in found.items():
-        tmdb: dict[str, Any] = {
-            f"{column}_id": int(value)
-            for column, value in ids.items()
-            if column not in SITES and (imdb_id, column) not in unsure
-        }
         for confidence, is_unsure in ((_UNSURE, True), (WIKIDATA, False)):
-            site_ids: Any = {
+            known = {
                 column: value
                 for column, value in ids.items()
-                if column in SITES and ((imdb_id, column) in unsure) is is_unsure
+                if ((imdb_id, column) in unsure) is is_unsure
             }
-            if site_ids or (tmdb and not is_unsure):
+            site_ids = {column: value for column, value in known.items() if column in SITES}
+            tmdb = (
+                {}
+                if is_unsure
+                else {column: int(value) for column, value in known.items() if column not in SITES}
+            )
+            if site_ids or tmdb:
                 yield ImportRow(
                     imdb_id=imdb_id,
                     site_ids=site_ids,
                     id_source="wikidata",
                     id_confidence=confidence,
-                    **({} if is_unsure else tmdb),
+                    tmdb_id=tmdb.get("tmdb"),
+                    tmdb_series_id=tmdb.get("tmdb_series"),
                 )
 
 

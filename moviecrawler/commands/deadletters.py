@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import asdict
 from scrapy.commands import ScrapyCommand
 
 from moviecrawler.basics.clock import utc_text
@@ -118,4 +119,5 @@ def _facts(letter: DeadLetter) -> dict[str, Any]:
         "at": utc_text(letter.at, seconds=True),
         "reason": letter.reason,
     }
-    return facts | (letter.request or {"pushed": letter.body})
+    request = letter.request
+    return facts | (asdict(request) if request else {"pushed": letter.body})

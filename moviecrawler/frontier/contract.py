@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -297,10 +297,10 @@ class DeadLetter:
     """The request or the seed as it was queued; bytes that are not UTF-8 are escaped."""
 
     @property
-    def request(self) -> dict[str, Any] | None:
-        """The fields of the request; None for a seed, or when it is damaged."""
+    def request(self) -> Envelope | None:
+        """The request; None for a seed, or when it is damaged."""
         try:
-            return msgspec.structs.asdict(msgspec.json.decode(self.body, type=Envelope))
+            return msgspec.json.decode(self.body, type=Envelope)
         except (msgspec.DecodeError, RecursionError):
             return None
 
@@ -342,20 +342,6 @@ class Backend(Ledger):
         """Return where the queues of a site are, in words without a secret.
 
         It is the same for all processes that share them, and for no others.
-        """
-
-    # --- Proxies --------------------------------------------------------------------------------
-
-    @abstractmethod
-    async def exchange_bans(
-        self, site: str, changes: Mapping[str, bytes | None]
-    ) -> dict[str, bytes]:
-        """Write bans of a site's proxies, and return all that are known; without any, make no file.
-
-        Args:
-            site: The site that has banned them.
-            changes: What is kept of a ban, by the proxy's key; None to delete it. A key that is
-                no UTF-8 has surrogate escapes.
         """
 
     # --- A run ----------------------------------------------------------------------------------

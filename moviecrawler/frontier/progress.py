@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from moviecrawler.frontier.contract import RunReport
 
 
-def figures_of(report: RunReport) -> dict[str, Any]:
+def figures_of(report: RunReport) -> dict[str, object]:
     """Return the figures of a run by name, with those of its site.
 
     `done` counts all outcomes but dead letters, and `failed` the dead letters of the pass, also
     those that were dropped since. `account` has each outcome.
     """
     account = report.account
-    site: dict[str, Any] = msgspec.to_builtins(report.site_state)
+    site: dict[str, object] = msgspec.to_builtins(report.site_state)
     return site | {
         "run": report.run,
         "arguments": report.arguments,

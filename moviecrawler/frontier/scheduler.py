@@ -63,7 +63,7 @@ from moviecrawler.scrapy_internals import EngineSlot, end_crawl, is_closing
 from moviecrawler.signals import nothing_queued, title_failed
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable
     from typing import Self
 
     from scrapy import Request
@@ -401,7 +401,7 @@ class FrontierScheduler(BaseScheduler):
             for gate in self.politeness.gates.values():
                 gate.log_long_wait()
 
-    async def _end_if_it_fails(self, task: Coroutine[Any, Any, None]) -> None:
+    async def _end_if_it_fails(self, task: Awaitable[None]) -> None:
         try:
             await task
         except Exception as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.frontier.contract import (
     DAY_SECONDS,
@@ -34,7 +34,7 @@ VALUES (:site, :day, :used, :next_at, :reason, :until, :trips, :probe_until)
 class SiteRow:
     """A row of `sites`."""
 
-    site: Any
+    site: str
     day: int = 0
     """The UTC day of `used`, counted from 1970."""
     used: int = 0

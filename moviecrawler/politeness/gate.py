@@ -12,7 +12,7 @@ import math
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from scrapy.exceptions import IgnoreRequest
 
@@ -356,7 +356,7 @@ class Gate:
             self._is_probing = False
             self._report(self.ask(has_answered=True))
 
-    def _report(self, report: Coroutine[Any, Any, SiteReply]) -> None:
+    def _report(self, report: Coroutine[None, None, SiteReply]) -> None:
         task = asyncio.get_running_loop().create_task(report)
         self._reports.add(task)
         task.add_done_callback(self._note_report)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from moviecrawler.politeness.budgets import Budget, SiteReply
 
 
@@ -28,7 +30,7 @@ class Refusal(NamedTuple):
 
 
 class Ledger(ABC):
-    """What all workers know of the sites.
+    """What all workers know of the sites and of their proxies.
 
     Each method is one atomic step and may be called again after an error, as sending twice does no
     harm. Each raises FrontierError when the step cannot be done now.
@@ -62,6 +64,18 @@ class Ledger(ABC):
     @abstractmethod
     async def keep_robots(self, host: str, text: str) -> None:
         """Keep the robots.txt of a scheme and host, for 7 days at least."""
+
+    @abstractmethod
+    async def exchange_bans(
+        self, site: str, changes: Mapping[str, bytes | None]
+    ) -> dict[str, bytes]:
+        """Write bans of a site's proxies, and return all that are known; without any, make no file.
+
+        Args:
+            site: The site that has banned them.
+            changes: What is kept of a ban, by the proxy's key; None to delete it. A key that is
+                no UTF-8 has surrogate escapes.
+        """
 
     @abstractmethod
     async def close(self) -> None:

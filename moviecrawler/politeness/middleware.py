@@ -7,8 +7,9 @@ import logging
 import time
 from collections import defaultdict
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
@@ -115,23 +116,25 @@ class PolitenessMiddleware:
         # Only the product's name: groups with any word of the header, such as those of CONTACT,
         # would match otherwise.
         agent = settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"].partition(" ")[0]
-        terms: dict[str, Any] = {
-            "user_agent": agent,
-            "obeys_robots": settings.getbool("ROBOTSTXT_OBEY"),
-            "patience_seconds": settings.getfloat("FRONTIER_PATIENCE"),
-        }
+        terms = Terms(
+            is_shared=self.has_joined,
+            is_paced=False,
+            user_agent=agent,
+            obeys_robots=settings.getbool("ROBOTSTXT_OBEY"),
+            patience_seconds=settings.getfloat("FRONTIER_PATIENCE"),
+        )
         if site not in SITES:  # such as IMDb's datasets
-            return Terms(is_paced=False, is_shared=self.has_joined, **terms)
+            return terms
         budget = site_budget(settings, site)
         least_gap = settings["LEAST_GAP"]
         if least_gap is not None and budget.per_second and is_live(settings, site):
             self._log_shorter_delay(site, least_gap, 1 / budget.per_second)
-        return Terms(
+        return replace(
+            terms,
             budget=budget,
             is_shared=self.has_joined or budget != UNLIMITED,
             is_paced=is_live(settings, site) or budget != UNLIMITED,
             least_gap_seconds=least_gap or 0.0,
-            **terms,
         )
 
     def _log_shorter_delay(self, site: str, delay: float, gap: float) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +17,7 @@ from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, Ban
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from moviecrawler.politeness.ledger import Ledger
     from moviecrawler.proxies.pools import Proxy, ProxyPool
 
 logger = logging.getLogger(__name__)
@@ -40,25 +41,16 @@ def decode_bans(fields: Mapping[str, bytes]) -> dict[str, Ban]:
     return bans
 
 
-class BanExchange(Protocol):
-    """What shares bans between workers: a backend of the queue."""
-
-    async def exchange_bans(
-        self, site: str, changes: Mapping[str, bytes | None]
-    ) -> dict[str, bytes]:
-        """Write bans of a site's proxies, and return all that are known."""
-
-
 class Quarantines:
     """Begins and ends quarantines.
 
     While the queue is away, they hold for this process only.
     """
 
-    def __init__(self, site: str, pools: Iterable[ProxyPool], backend: BanExchange) -> None:
+    def __init__(self, site: str, pools: Iterable[ProxyPool], ledger: Ledger) -> None:
         self._site = site
         self._pools = tuple(pools)
-        self._backend = backend
+        self._ledger = ledger
         self._unsent: dict[str, Ban | None] = {}  # changes to send; None for a ban to delete
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
@@ -130,7 +122,7 @@ class Quarantines:
         changes = {
             key: None if ban is None else msgspec.json.encode(ban) for key, ban in sent.items()
         }
-        fields = await self._backend.exchange_bans(self._site, changes)
+        fields = await self._ledger.exchange_bans(self._site, changes)
         self._unsent = {
             key: ban for key, ban in self._unsent.items() if key not in sent or ban != sent[key]
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.embedded import stated_addresses
@@ -48,8 +48,17 @@ def new_title(
     )
 
 
-def title_in(site: Site, body: bytes) -> tuple[str, str, dict[str, object]]:
-    """Return the id, the name and the JSON-LD of the title that a page is about.
+class LinkedTitle(NamedTuple):
+    """The title that a page is about, by what other programs read in it."""
+
+    site_id: str
+    name: str
+    linked: dict[str, object]
+    """Its JSON-LD."""
+
+
+def title_in(site: Site, body: bytes) -> LinkedTitle:
+    """Return the title that a page is about.
 
     Raises ShapeError when it names none, or several.
     """
@@ -66,7 +75,7 @@ def title_in(site: Site, body: bytes) -> tuple[str, str, dict[str, object]]:
         raise ShapeError(
             "title" if ids else "site_id", f"JSON-LD of {len(ids)} titles, named {name!r}"
         )
-    return str(ids.pop()), name, linked
+    return LinkedTitle(str(ids.pop()), name, linked)
 
 
 def finished(found: Findings) -> Movie:

@@ -93,8 +93,8 @@ def _components(payload: bytes | None) -> Components:
 
 def _linked(body: bytes) -> Findings:
     check_whole(body)
-    site_id, name, _ = title_in("metacritic", body)
-    return Findings(values.new_movie(site_id, name))
+    title = title_in("metacritic", body)
+    return Findings(values.new_movie(title.site_id, title.name))
 
 
 def _shifted_runtime(text: str) -> int | None:
