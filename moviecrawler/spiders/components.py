@@ -7,6 +7,7 @@ A `MovieSpider` sets it up for its own crawl, so that every other spider of the 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -94,12 +95,12 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
         "moviecrawler.extensions.completion.ItemCompletion": 0,
         "moviecrawler.extensions.coverage.CoverageWatch": 0,
         "moviecrawler.pipelines.feeds.FeedExporter": 0,
-        "moviecrawler.extensions.metrics.Metrics": 20,
         "moviecrawler.extensions.progress.Progress": 30,
         "moviecrawler.extensions.summary.Summary": 40,
     },
 }
 
+_COOKIES = "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"
 _OF_CONTRACTS = "moviecrawler.spiders.contracts.GoldenPageMiddleware"
 _OF_EACH_REQUEST = {
     "moviecrawler.pipelines.validate.ValidatePipeline",
@@ -119,6 +120,8 @@ class _Part(NamedTuple):
     """Scrapy's setting that lists components of its kind."""
     path: str
     order: int
+    variable: str = ""
+    """An environment variable that enables it as well."""
 
 
 _PARTS = (
@@ -165,6 +168,13 @@ _PARTS = (
         path="moviecrawler.extensions.alerts.Alerts",
         order=10,
     ),
+    _Part(
+        enabled_by=("METRICS_FOLDER",),
+        variable="MOVIECRAWLER_FIGURES",  # of a node
+        listed_in="EXTENSIONS",
+        path="moviecrawler.extensions.metrics.Metrics",
+        order=20,
+    ),
 )
 
 
@@ -183,9 +193,14 @@ def set_up(settings: BaseSettings) -> None:
         chosen = {
             part.path: part.order
             for part in parts
-            if any(settings.get(setting) for setting in part.enabled_by)
+            if any(map(settings.get, part.enabled_by)) or os.environ.get(part.variable)
         }
         list_components(settings, name, {**components, **chosen})
+    if settings["COOKIES_ENABLED"] in {False, "0", "False", "false"}:
+        # Scrapy imports it even then, with a web client, which takes 0.1 s.
+        base = dict(default_settings.DOWNLOADER_MIDDLEWARES_BASE)
+        del base[_COOKIES]
+        _set_default(settings, "DOWNLOADER_MIDDLEWARES_BASE", base)
     _choose_scheduler(settings)
 
 
