@@ -5,11 +5,11 @@ ORDER BY overall DESC LIMIT 20;
 SELECT title, imdb_rating, metascore, tomatometer, popcornmeter FROM scoreboard
 WHERE imdb_id = 'tt0111161';
 -- Where users and critics differ most
-SELECT title, users_mean - critics_mean AS gap FROM scoreboard
+SELECT title, round(users_mean - critics_mean, 1) AS gap FROM scoreboard
 WHERE abs(users_mean - critics_mean) > 20 ORDER BY 2;
--- The best of each year
-SELECT year, title, overall FROM scoreboard b
-WHERE overall = (SELECT max(overall) FROM scoreboard WHERE year = b.year);
+-- The best of each year of which at least four scores are known
+SELECT year, title, overall FROM scoreboard b WHERE scores_known > 3
+AND overall = (SELECT max(overall) FROM scoreboard WHERE year = b.year AND scores_known > 3);
 -- Titles that IMDb alone has
 SELECT title, year FROM scoreboard WHERE metacritic_id IS NULL AND rottentomatoes_id IS NULL
 ORDER BY imdb_votes DESC;
@@ -25,5 +25,5 @@ WHERE site_id = 'tt0111161' AND h.kind = 'imdb';
 SELECT title, year FROM movies JOIN credits USING (record_id)
 WHERE name = 'Odile Farrow' AND role = 'director';
 -- Genres by their mean rating
-SELECT g.value, round(avg(imdb_rating), 2) FROM movies, json_each(genres) g
+SELECT g.value, round(avg(imdb_rating * 10)) / 10 FROM movies, json_each(genres) g
 GROUP BY 1 ORDER BY 2 DESC;
