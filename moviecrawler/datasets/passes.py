@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 _BATCH = 100
 """Titles that are read between two turns of the event loop."""
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_COLLECTION_THRESHOLDS = (50_000, 50, 1_000)
+"""Those of `gc` during a pass. By default, a fifth of the time goes into looking for cycles, of
+which titles have none."""
 _CLOSING_POLL_SECONDS = 0.25
 
 
@@ -118,8 +120,7 @@ class DatasetPass:
         """Yield what `titles` yields in batches, read in a thread until the crawl closes."""
         found = self.titles(ids, list_name, limit)
         thresholds = gc.get_threshold()
-        # By default, a fifth of the time goes into looking for cycles, of which titles have none.
-        gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *thresholds[1:])
+        gc.set_threshold(*_COLLECTION_THRESHOLDS)
         watch = asyncio.create_task(self._interrupt_when(is_closing))
         with ThreadPoolExecutor(1, "datasets") as thread:
             in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)

@@ -116,7 +116,8 @@ def _replace_files(
             write_csv(file, header, _in_time(rows, is_late, progress), excel=excel)
         metadata = stack.enter_context(replacing(folder / "metadata.json"))
         metadata.write(metadata_of(connection))
-    index_titles(connection)
+    with Progress(report, "indexing titles and people for Datasette"):
+        index_titles(connection)
     if excel:
         connection.execute("UPDATE state SET exported = 0")
     else:
