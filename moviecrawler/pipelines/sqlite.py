@@ -56,8 +56,8 @@ _BULK_BATCH = 100
 _BULK_SHARE = 10
 """A load begins when what was written in such batches is more than a tenth of all records."""
 MOST_TITLES_AT_THE_END = 50_000
-"""Records above which only `scrapy scoreboard` compares those of several sites: it takes
-minutes."""
+"""Records above which only `scrapy scoreboard` compares those of several sites, and none are
+indexed or matched after a signal: it takes minutes."""
 
 
 def read_times(folder: Path, site: Site) -> Iterator[tuple[str, str]]:
@@ -110,6 +110,7 @@ class SqliteStore(Store):
         self._open: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None  # which one it has opened
         self._bulk_records = 0  # written in large batches, one after the other
+        self._is_ending_long_load = False
 
     def open(self) -> None:
         """Open `movies.sqlite3`, and create it when it is missing."""
@@ -153,10 +154,10 @@ class SqliteStore(Store):
         if self._open is None:
             return
         try:
-            if is_loading(self._open) and not self.hurried:
-                end_loading(self._open)
-            self._match()
-            failure = self._export() if self._with_csv else ""
+            failure = ""
+            if self._end_load():
+                self._match()
+                failure = self._export() if self._with_csv else ""
             if _identity(self._folder / FILE) != self._file:
                 has_files = self._with_csv and not is_outdated(self._open, self._folder)
                 rescue = "copy the CSV files, which have it until the next crawl replaces them"
@@ -174,6 +175,31 @@ class SqliteStore(Store):
             self._open.close()
             self._open = None
 
+    def hurry(self) -> None:
+        """Leave the end of a load to the next opening."""
+        super().hurry()
+        if self._is_ending_long_load:
+            self._connection.interrupt()
+
+    def _end_load(self) -> bool:
+        """End a load that goes on; return whether none goes on any more."""
+        if not is_loading(self._connection):
+            return True
+        reason = "there was no time for that"
+        is_long = last_record_id(self._connection) > MOST_TITLES_AT_THE_END
+        self._is_ending_long_load = is_long
+        try:
+            if not (is_long and self.hurried):
+                end_loading(self._connection)
+                return True
+        except sqlite3.DatabaseError as error:
+            reason = str(error)
+        finally:
+            self._is_ending_long_load = False
+        message = "%s has no people of what was loaded until it is opened again, and no new CSV: %s"
+        logger.warning(message, self._folder / FILE, reason)
+        return False
+
     @property
     def _connection(self) -> sqlite3.Connection:
         assert self._open is not None  # noqa: S101 - `open` comes first
@@ -185,7 +211,7 @@ class SqliteStore(Store):
         if written == matched:
             return
         records = last_record_id(connection)
-        if records > MOST_TITLES_AT_THE_END and has_other_sites(connection):
+        if records > MOST_TITLES_AT_THE_END and (self.hurried or has_other_sites(connection)):
             self.remark = (
                 f"{records:,} records are not matched with those of other sites yet; "
                 "run scrapy scoreboard to do that"

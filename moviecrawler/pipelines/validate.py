@@ -136,6 +136,8 @@ class ValidatePipeline:
                 self._signals.send_catch_log(
                     signals.item_dropped, response=batch.response, spider=None, **dropped
                 )
+        # Scrapy counts a batch as one item.
+        self._stats.inc_value("item_scraped_count", len(batch.movies) - 1)
 
     async def _reject(self, item: Any, error: InvalidItemError) -> str:
         """Record a rejected item, and return the reason."""

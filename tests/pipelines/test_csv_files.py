@@ -359,7 +359,11 @@ def people_and_indexes(folder: Path) -> list[list[tuple[Any, ...]]]:
         return [connection.execute(query).fetchall() for query in queries]
 
 
-def test_a_load_that_is_killed_is_ended_when_the_database_is_opened_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "signal"])
+def test_a_load_that_is_broken_off_is_ended_when_the_database_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_killed: bool
+) -> None:
+    monkeypatch.setattr("moviecrawler.pipelines.sqlite.MOST_TITLES_AT_THE_END", 1)
     movies = [make_movie(number, age=number) for number in range(1, 151)]
     movies[5].credits[1].name = None
     one_by_one = tmp_path / "one by one"
@@ -369,10 +373,14 @@ def test_a_load_that_is_killed_is_ended_when_the_database_is_opened_again(tmp_pa
     with opened(SqliteStore(one_by_one, with_csv=False)) as store:
         for movie in movies:
             store.write([record_of(movie)])
-    unfinished = SqliteStore(killed, with_csv=False)
+    unfinished = SqliteStore(killed)
     unfinished.open()
     unfinished.write([record_of(movie) for movie in movies])
+    if not is_killed:
+        unfinished.hurry()
+        unfinished.close()
     assert people_and_indexes(killed)[1] == []
+    assert not list(killed.glob("*.csv"))
     open_sqlite(killed).close()
     assert people_and_indexes(killed) == people_and_indexes(one_by_one)
     unfinished.close()
