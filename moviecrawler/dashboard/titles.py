@@ -77,7 +77,7 @@ class Titles(Page):
             "max_ranked": MAX_RANKED,
             "titles": counts and counts.titles,
             "kinds": get_args(TitleKind),
-            "sites": list(SITES),
+            "sites": dict.fromkeys([*SITES, *([wanted.site] if wanted.site else [])]),
             "sorts": list(SCOREBOARD_KINDS),
             "first": first,
             "page": request.page,

@@ -22,7 +22,6 @@ from tests.services.browser import Browser
 from tests.waiting import LONGEST, wait_for
 
 pytestmark = pytest.mark.browser
-AXE = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
 FINDINGS = """
 const done = arguments[arguments.length - 1];
 const texts = (rule) => rule.nodes.map((node) => rule.id + ": " + node.html.slice(0, 200));
@@ -58,6 +57,7 @@ def test_pages_are_whole_and_usable_by_all_in_every_state(
     browser: Browser, tmp_path: Path, state: StageState
 ) -> None:
     driver = browser.driver
+    axe = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
     with opened(browser, tmp_path, state) as url:
         for view in VIEWS:
             look(browser, view)
@@ -70,7 +70,7 @@ def test_pages_are_whole_and_usable_by_all_in_every_state(
                     lambda: driver.execute_script(CUT_OFF) == [],
                     detail=lambda: [driver.current_url, *driver.execute_script(CUT_OFF)],
                 )
-                driver.execute_script(AXE)
+                driver.execute_script(axe)
                 assert driver.execute_async_script(FINDINGS) == [], (view, path)
 
 
