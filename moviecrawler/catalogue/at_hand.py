@@ -21,18 +21,23 @@ if TYPE_CHECKING:
 
 _RECORDS_AT_ONCE = 5_000
 _WITH_IMDB_ID = """
-SELECT record_id FROM records
-WHERE imdb_id IS NOT NULL AND kind NOT IN ('season', 'episode')
-ORDER BY site <> {mark}, record_id
+SELECT record_id FROM (
+    SELECT record_id, row_number() OVER (
+        PARTITION BY imdb_id ORDER BY site <> {mark}, record_id
+    ) AS place
+    FROM records
+    WHERE imdb_id IS NOT NULL AND kind NOT IN ('season', 'episode')
+) named
+WHERE place = 1
 """
 _KINDS: frozenset[TitleKind] = frozenset({"movie", "series", "short", "video"})
 """What lists of films and series name."""
 
 
 def stored_titles(folder: Path) -> Iterator[Title]:
-    """Yield the titles of the embedded database that have an IMDb id.
+    """Yield the titles of the embedded database that have an IMDb id, each once.
 
-    Those that IMDb itself has told come first. Raises the same as `reading_sqlite`.
+    What IMDb itself has told counts first. Raises the same as `reading_sqlite`.
     """
     with reading_sqlite(folder) as tables:
         ids = [record_id for (record_id,) in tables.select(_WITH_IMDB_ID, (), ID_SITE)]

@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 FILE = "movies.sqlite3"
 
+_UNWRITABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+"""Errors, without their finer parts, of a folder in which nothing can be written."""
 _LOCK_TIMEOUT_SECONDS = 10.0
 """Seconds to wait for another process's batch before writing fails."""
 
@@ -194,7 +196,7 @@ def read_sqlite(folder: Path) -> sqlite3.Connection:
         # nobody writes there is none, and the file itself is whole.
         log = path.with_name(f"{path.name}-wal")
         is_written = log.exists() and log.stat().st_size > 0
-        if error.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN or is_written:
+        if is_written or error.sqlite_errorcode & 0xFF not in _UNWRITABLE:
             raise
     return _connect_to_read(f"{path.as_uri()}?mode=ro&immutable=1")
 

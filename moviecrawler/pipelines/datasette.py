@@ -31,10 +31,9 @@ section.content > * {max-width: 100%}
 .column-descriptions, .suggested-facets {order: 1}
 .facet-info {margin-bottom: 0}
 .facet-info li {display: inline-block; margin-right: 1em}
-.rows-and-columns {font-size: 0.8em}
-.rows-and-columns td {white-space: nowrap; max-width: 24em}
-.rows-and-columns td {overflow: hidden; text-overflow: ellipsis}
-.rows-and-columns td:hover {white-space: normal}
+body.table .rows-and-columns {font-size: 0.8em}
+body.table .rows-and-columns td {white-space: nowrap; max-width: 19em}
+body.table .rows-and-columns td {overflow: hidden; text-overflow: ellipsis}
 </style>"""
 """Without it, the table would begin below what all columns are, and scores would be out of
 sight."""

@@ -1,0 +1,62 @@
+"""Who may not write the folder of the embedded database reads it all the same."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.database.board import Wanted, read_board
+from moviecrawler.database.reading import reading_sqlite
+from moviecrawler.database.sqlite import open_sqlite
+from moviecrawler.pipelines.sqlite import SqliteStore
+from tests.pipelines.runs import make_movie, record_of
+from tests.pipelines.stored import opened
+from tests.processes import CONTEXT
+
+_NOBODY = 65_534
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Give a folder into which anybody may look, which pytest's own is not."""
+    folder = Path(tempfile.mkdtemp(prefix="readable-"))
+    with opened(SqliteStore(folder)) as store:
+        store.write([record_of(make_movie(1))])
+    folder.chmod(0o555)
+    for file in folder.iterdir():
+        file.chmod(0o444)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def read(folder: Path) -> None:
+    """Read the scoreboard as somebody else."""
+    if os.getuid() == 0:
+        os.setuid(_NOBODY)
+    with reading_sqlite(folder) as tables:
+        assert len(list(read_board(tables, Wanted()).rows)) == 1
+    assert not list(folder.glob("movies.sqlite3-*"))
+
+
+@pytest.mark.promise("Who may not write the data can read it.")
+def test_a_folder_that_can_not_be_written_is_read(folder: Path) -> None:
+    process = CONTEXT.Process(target=read, args=(folder,))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+
+
+@pytest.mark.promise("Who may not write the data can read it.")
+def test_a_reader_beside_a_writer_sees_what_is_written(folder: Path) -> None:
+    folder.chmod(0o755)
+    for file in folder.iterdir():
+        file.chmod(0o644)
+    writing = open_sqlite(folder)
+    with reading_sqlite(folder) as tables:
+        writing.execute("UPDATE titles SET title = 'Another'")
+        assert tables.select("SELECT title FROM titles", ()) == [("Another",)]
+    writing.close()
