@@ -31,11 +31,11 @@ b {{color: #8fbcbb; font-weight: normal}}
 
 
 @contextmanager
-def datasette(folder: Path, *before: str) -> Iterator[str]:
+def datasette(folder: Path) -> Iterator[str]:
     """Give the URL of Datasette, which shows a DATA_DIR as README says."""
     url = f"http://127.0.0.1:{(port := free_port())}"
     files = [str(folder / "movies.sqlite3"), "-m", str(folder / "metadata.json")]
-    command = [sys.executable, "-m", "datasette", *before, *files, "--port", str(port)]
+    command = [sys.executable, "-m", "datasette", *files, "--port", str(port)]
     nothing = subprocess.DEVNULL
     with subprocess.Popen(command, stdout=nothing, stderr=nothing) as process:
         try:

@@ -242,7 +242,7 @@ def _report(line: str) -> None:
 
 def _export_files(folder: Path, *, excel: bool) -> None:
     """Write the CSV files of the embedded database. Raises FileNotFoundError when it is missing."""
-    from moviecrawler.database.sqlite import open_sqlite, read_sqlite
+    from moviecrawler.database.sqlite import leave_readable, open_sqlite, read_sqlite
     from moviecrawler.pipelines.csv_export import export
 
     read_sqlite(folder).close()
@@ -251,6 +251,7 @@ def _export_files(folder: Path, *, excel: bool) -> None:
             export(writing, folder, excel=excel, report=_report)
         except (OSError, sqlite3.DatabaseError) as error:
             raise OutputError(f"the CSV files in {folder} can't be replaced: {error}") from error
+    leave_readable(folder)
 
 
 # --- Many titles ----------------------------------------------------------------------------------

@@ -201,6 +201,15 @@ def read_sqlite(folder: Path) -> sqlite3.Connection:
     return _connect_to_read(f"{path.as_uri()}?mode=ro&immutable=1")
 
 
+def leave_readable(folder: Path) -> None:
+    """Leave the empty log and its index beside a database, which the last writer has deleted.
+
+    With these, any program reads it for who may not write the folder.
+    """
+    with suppress(OSError, sqlite3.Error):
+        read_sqlite(folder).close()
+
+
 def _connect_to_read(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=_LOCK_TIMEOUT_SECONDS, isolation_level=None)
     try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SEARCH: Final = "title_search"
 """The index of titles and people, which `rowid` joins with `title_id`."""
-_MOST_SORTED: Final = 20_000
+_MOST_SORTED: Final = 5_000
 """Titles above which the scoreboard is not sorted at first: Datasette waits for a second alone."""
 _TITLES_AT_ONCE: Final = 5_000
 """Titles of a transaction, so that other processes can write between two."""

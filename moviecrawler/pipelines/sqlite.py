@@ -27,6 +27,7 @@ from moviecrawler.database.sqlite import (
     end_loading,
     is_loading,
     last_record_id,
+    leave_readable,
     open_sqlite,
     read_sqlite,
     transaction,
@@ -174,6 +175,7 @@ class SqliteStore(Store):
         finally:
             self._open.close()
             self._open = None
+            leave_readable(self._folder)
 
     def hurry(self) -> None:
         """Leave the end of a load to the next opening."""

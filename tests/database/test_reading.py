@@ -2,15 +2,17 @@
 
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from moviecrawler.database.board import Wanted, read_board
 from moviecrawler.database.reading import reading_sqlite
-from moviecrawler.database.sqlite import open_sqlite
+from moviecrawler.database.sqlite import FILE, open_sqlite
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.pipelines.runs import make_movie, record_of
 from tests.pipelines.stored import opened
@@ -33,18 +35,27 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def read(folder: Path) -> None:
-    """Read the scoreboard as somebody else."""
+def read(folder: Path, *, is_left: bool) -> None:
+    """Read the scoreboard as somebody else, and what a crawl has left by any program."""
     if os.getuid() == 0:
         os.setuid(_NOBODY)
     with reading_sqlite(folder) as tables:
         assert len(list(read_board(tables, Wanted()).rows)) == 1
-    assert not list(folder.glob("movies.sqlite3-*"))
+    if is_left:
+        uri = f"{(folder / FILE).as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            assert connection.execute("SELECT count(*) FROM titles").fetchall() == [(1,)]
 
 
 @pytest.mark.promise("Who may not write the data can read it.")
-def test_a_folder_that_can_not_be_written_is_read(folder: Path) -> None:
-    process = CONTEXT.Process(target=read, args=(folder,))
+@pytest.mark.parametrize("is_left", [True, False], ids=["as a crawl leaves it", "the file alone"])
+def test_a_folder_that_can_not_be_written_is_read(folder: Path, is_left: bool) -> None:
+    if not is_left:
+        folder.chmod(0o755)
+        for file in folder.glob(f"{FILE}-*"):
+            file.unlink()
+        folder.chmod(0o555)
+    process = CONTEXT.Process(target=read, args=(folder,), kwargs={"is_left": is_left})
     process.start()
     process.join(60)
     assert process.exitcode == 0
