@@ -54,6 +54,7 @@ class _Values(msgspec.Struct):
 
 
 _ID_COLUMNS = {f"{site}_id": site for site in SITES}
+_TMDB_COLUMNS = {"tmdb_id", "tmdb_series_id"}
 _Row = msgspec.defstruct(
     "_Row",
     [(column, str | None, None) for column, site in _ID_COLUMNS.items() if site != ID_SITE],
@@ -92,7 +93,7 @@ def _title_of(row: SheetRow[str]) -> ImportRow:
                 f"{row.location}: {column} is {shown(text)}: {error}"
             ) from error
     imdb_id = found.pop(ID_SITE, None)
-    if imdb_id is None and not values.keys() & set(COLUMNS[1:3]):
+    if imdb_id is None and not values.keys() & _TMDB_COLUMNS:
         raise ConfigurationError(f"{row.location} has no {_FOUND_BY}")
     if "popularity" in values:
         values["popularity"] = round(values["popularity"], 1)
@@ -155,7 +156,7 @@ class CsvTitles(FileSource):
 
     def _columns_of(self, header: list[str]) -> list[str]:
         columns = known_columns(header)
-        if not set(columns) & {*COLUMNS[:3], _URL}:
+        if not set(columns) & {f"{ID_SITE}_id", *_TMDB_COLUMNS, _URL}:
             raise ConfigurationError(
                 f"{self.paths[0]} has no column {_FOUND_BY}; titles are found by these"
             )

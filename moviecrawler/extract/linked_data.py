@@ -132,8 +132,12 @@ def people(role: Role, value: object) -> list[Credit]:
     """Return the people of a list.
 
     A person without a list is refused: some pages repeat the key, so that only the last is there.
+    Organizations, which some lists have, are left out; of anything else the list is refused.
     """
-    persons = [person for person in dig.items(value) if dig.text(person, "@type") == "Person"]
+    kinds = [(item, dig.text(item, "@type")) for item in dig.items(value)]
+    if any(kind not in {"Person", "Organization"} for _, kind in kinds):
+        raise ShapeError("credits", f"a {role} that is no person")
+    persons = [item for item, kind in kinds if kind == "Person"]
     names = [dig.text(person, "name") or "" for person in persons]
     if not all(names):
         raise ShapeError("credits", f"a {role} without a name")

@@ -200,9 +200,9 @@ def part_of_series(site: Site, site_id: str) -> SeriesPart | None:
     if found is None:
         return None
     groups = {name: text for name, text in found.groupdict().items() if text}
-    kind: TitleKind = (
-        "episode" if "of_episode" in groups else "other" if "special" in groups else "season"
-    )
+    kind: TitleKind = "other" if "special" in groups else "season"
+    if "of_episode" in groups:
+        kind = "episode"
     episode = int(groups["episode"]) if "episode" in groups else None
     return SeriesPart(groups["series"], kind, int(groups.get("season", 0)), episode)
 

@@ -120,6 +120,19 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     image = attempt(lambda: _image(product))
     found.set_first("poster_url", lambda: _poster(product, image))
     dig.extract_fields(found, _OF_PICTURES, [image])
+    _extract_scores(found, components, product, row)
+    if movie.season is None:
+        found.set_first("scores.metascore.certified", lambda: _must(product))
+    found.set_first(
+        "related.similar",
+        *dig.readers(values.parse_similar, [components.get(_RELATED)], "data.items"),
+    )
+    found.set_first("offers", lambda: values.parse_offers(watch))
+    return found
+
+
+def _extract_scores(found: Findings, components: Components, product: object, row: object) -> None:
+    site_id = found.movie.site_id or ""
     for kind, name in _SUMMARIES.items():
         component = components.get(name)
         found.set_first(f"scores.{kind}", partial(_stated_absence, component))
@@ -130,17 +143,9 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
             # Beside a season's scores the product is its series, whose score has the series'
             # address, or none.
             own = attempt(lambda: dig.get_path(product, "criticScoreSummary"))
-            is_own = movie.season is None or attempt(partial(_id_of_summary, own)) == site_id
-            summaries[1:1] = [own] if is_own else []
+            if found.movie.season is None or attempt(partial(_id_of_summary, own)) == site_id:
+                summaries.insert(1, own)
         _extract_score(found, kind, summaries)
-    if movie.season is None:
-        found.set_first("scores.metascore.certified", lambda: _must(product))
-    found.set_first(
-        "related.similar",
-        *dig.readers(values.parse_similar, [components.get(_RELATED)], "data.items"),
-    )
-    found.set_first("offers", lambda: values.parse_offers(watch))
-    return found
 
 
 def product_id(product: object, components: Components, stated: str | None = None) -> str:

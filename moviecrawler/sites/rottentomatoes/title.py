@@ -173,19 +173,7 @@ def read_title(
         found.set_first(
             f"credits.{role}", partial(new_credits, role, [Person(*part) for part in parts])
         )
-    for kind, paths in {**_SCORE_PATHS, "popcornmeter": _popcornmeter_paths(scorecard)}.items():
-        found.set_first(
-            f"scores.{kind}", *dig.readers(partial(values.parse_score, kind), [scorecard], *paths)
-        )
-        score_details = [
-            FieldPath(
-                f"scores.{kind}.{each.field}",
-                each.parse,
-                *(f"{path}.{key}" for path in paths for key in each.paths),
-            )
-            for each in values.score_details(kind)
-        ]
-        dig.extract_fields(found, score_details, [scorecard])
+    _extract_scores(found, scorecard)
     found.set_first("consensus", lambda: markup.consensus_of(tree))
     found.set_first("offers", lambda: markup.offers_of(tree))
     found.set_first("related.similar", lambda: markup.similar_of(tree))
@@ -201,6 +189,22 @@ def read_title(
         shown = values.slot(tree.css("media-scorecard"), name) or None
         found.set_first(f"scores.{kind}", partial(values.score, kind, shown))
     return found
+
+
+def _extract_scores(found: Findings, scorecard: object) -> None:
+    for kind, paths in {**_SCORE_PATHS, "popcornmeter": _popcornmeter_paths(scorecard)}.items():
+        found.set_first(
+            f"scores.{kind}", *dig.readers(partial(values.parse_score, kind), [scorecard], *paths)
+        )
+        score_details = [
+            FieldPath(
+                f"scores.{kind}.{each.field}",
+                each.parse,
+                *(f"{path}.{key}" for path in paths for key in each.paths),
+            )
+            for each in values.score_details(kind)
+        ]
+        dig.extract_fields(found, score_details, [scorecard])
 
 
 def _popcornmeter_paths(scorecard: object) -> tuple[str, ...]:

@@ -172,8 +172,10 @@ def _audience_count(summary: object) -> int | None:
     """Return how many have rated.
 
     Since 2024 pages show a band of that only ("250,000+ Ratings"), and who liked it and who didn't.
+    Before, with a band such as "250,000+", these were some of the ratings.
     """
-    if dig.get_path(summary, "ratingCount"):
+    band = attempt(partial(dig.text, summary, "bandedRatingCount")) or "Ratings"
+    if dig.get_path(summary, "ratingCount") or not band.endswith("Ratings"):
         return attempt(partial(dig.size, summary, "ratingCount"))
     liked = attempt(partial(dig.size, summary, "likedCount"))
     disliked = attempt(partial(dig.size, summary, "notLikedCount"))
@@ -186,7 +188,8 @@ def score_details(kind: ScoreKind) -> list[FieldPath]:
         FieldPath("average", partial(_average, kind), "averageRating"),
         FieldPath("liked", dig.size, "likedCount"),
         FieldPath("disliked", dig.size, "notLikedCount"),
-        FieldPath("certified", _certified, "certified", "state"),
+        FieldPath("certified", _certified, "certified"),
+        FieldPath("certified", _is_certified_state, "state"),
         FieldPath("sentiment", dig.text, "sentiment"),
     ]
     if not kind.startswith("tomatometer"):
@@ -198,10 +201,14 @@ def _average(kind: ScoreKind, average: str) -> float | None:
     return check_average(kind, parse_decimal(average)) if average != "" else None
 
 
-def _certified(mark: object) -> bool | None:
-    """Return whether a title is marked: yes or no, until spring 2024 the state of the tomato."""
-    if isinstance(mark, str) and mark in _STATES:
-        return _STATES[mark]
+def _certified(mark: object) -> bool:
     if not isinstance(mark, bool):
         raise ShapeError("certified", f"{mark!r} is neither yes nor no")
     return mark
+
+
+def _is_certified_state(state: str) -> bool | None:
+    """Return whether the tomato or the popcorn had the mark, until spring 2024."""
+    if state not in _STATES:
+        raise ShapeError("certified", f"{state!r} is no state that is known")
+    return _STATES[state]
