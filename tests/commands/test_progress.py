@@ -100,6 +100,7 @@ def test_account_has_each_outcome_with_redis_and_without(queue_url: str, tmp_pat
         "titles": 5,
         "stored": 1,
         "absent": 1,
+        "fresh": 0,
         "failed": 1,
         "disallowed": 0,
         "dead": 1,

@@ -112,8 +112,13 @@ def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_
             scrapy("scoreboard", "--format", "csv", data=tmp_path, DATABASE_URL=at)
             for at in ("", database_url)
         ]
-        assert sorted(boards[0].output.splitlines()) == sorted(boards[1].output.splitlines())
-        assert len(boards[0].output.splitlines()) == 1 + TITLES + SERIES
+        # Each database gives titles numbers of its own, which come last.
+        rows = [
+            sorted(line.rpartition(",")[0] for line in board.output.splitlines())
+            for board in boards
+        ]
+        assert rows[0] == rows[1]
+        assert len(rows[0]) == 1 + TITLES + SERIES
         seasons = board_of(database_url, kind="season")
         assert seasons == board_of(tmp_path, "season")
         assert_seasons_as_the_replica_has_them(seasons)

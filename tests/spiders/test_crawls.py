@@ -179,7 +179,7 @@ def test_block_stops_the_site(
     assert 1 <= counts(replica, spider)["requests"] <= most
     assert finished.code == 1
     assert not finished.misses  # nothing is said of the titles
-    assert re.search(rf"^  refusals: .*{spider} refused us", finished.log, re.MULTILINE)
+    assert re.search(rf"^  refusals: .*{spider} is blocking us", finished.log, re.MULTILINE)
     assert not finished.movies
     # What was not sent waits for the next start.
     assert "20 requests wait in the queue" in finished.log
