@@ -256,7 +256,11 @@ def csv_views(kinds: Sequence[ShownKind]) -> dict[str, str]:
         views[f"csv_{table.name}"] = _csv_of(table, source, ("r.site", "r.site_id"), order, more)
     views["csv_people"] = _csv_of(PEOPLE, "people x", (), "x.site, x.person_id, x.name")
     of_movies = [
-        *(_cell(f"x.{role}s", "json") + f" AS {role}s" for role in MAKERS),
+        # Each mention of such a column is a subquery, so that this has only one.
+        *(
+            f"(SELECT group_concat(value, '; ') FROM json_each(x.{role}s)) AS {role}s"
+            for role in MAKERS
+        ),
         *(f"x.{name}" for kind in kinds for name in _names(kind)),
         *(f"x.{name}, x.{name}_currency" for name in AMOUNT_COLUMNS.values()),
     ]
