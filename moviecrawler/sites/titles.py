@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 MOST_SEASONS = 500
 """The most seasons of one series; the longest known has about a hundred."""
 LONGEST_TITLE = 500
-"""The most characters of a season's title; a longer one comes of an element that was never
-closed."""
+"""The most characters of a title; a longer one comes of an element that was never closed."""
 
 
 def new_title(
@@ -48,6 +47,14 @@ def new_title(
     )
 
 
+def stated_title(data: object, *path: str) -> str | None:
+    """Return the title at `path`. Raises ShapeError for a text that is too long for one."""
+    title = dig.text(data, *path)
+    if title is not None and len(title) > LONGEST_TITLE:
+        raise ShapeError("title", f"one of {len(title)} characters")
+    return title
+
+
 class LinkedTitle(NamedTuple):
     """The title that a page is about, by what other programs read in it."""
 
@@ -70,7 +77,7 @@ def title_in(site: Site, body: bytes) -> LinkedTitle:
     own = (address for address in stated_addresses(body) if site_of(address) == site)
     address = attempt(lambda: dig.text(linked, "url"))
     ids = {id_in_url(site, address) for address in (*own, address)} - {None}
-    name = dig.text(linked, "name")
+    name = stated_title(linked, "name")
     if len(ids) != 1 or name is None:
         raise ShapeError(
             "title" if ids else "site_id", f"JSON-LD of {len(ids)} titles, named {name!r}"

@@ -22,7 +22,7 @@ from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.ids import id_in_url
 from moviecrawler.sites.imdb import values
 from moviecrawler.sites.imdb.props import page_props
-from moviecrawler.sites.imdb.title import read_full_credits, read_movie
+from moviecrawler.sites.imdb.title import extract_title, identify, read_full_credits, stated_id
 from moviecrawler.sites.scores import linked_score
 from moviecrawler.sites.titles import finished, new_title, title_in
 
@@ -62,18 +62,22 @@ def title(body: bytes) -> Page:
         return Page(site="imdb", kind="fullcredits", movie=finished(read_full_credits(content)))
     sources = [about for key in _SOURCES if isinstance(about := props.get(key), dict) and about]
     try:
-        found = read_movie(sources) if sources else _linked(body)
-    except ShapeError as error:
-        is_of_one_title = sources and error.field != "site_id"
-        linked = attempt(lambda: _linked(body)) if is_of_one_title else None
-        if linked is None:
+        found = identify(sources) if sources else _linked(body)
+        is_linked = not sources
+    except ShapeError:
+        linked = attempt(lambda: _linked(body)) if sources else None
+        if linked is None or linked.movie.site_id != stated_id(sources):
             raise
         found = linked
+        is_linked = True
+    extract_title(found, sources)
+    if is_linked:
+        linked_data.extract_fields(found, linked_data.title_of(body), _LINKED)
     return Page(site="imdb", kind="title", movie=finished(found))
 
 
 def _linked(body: bytes) -> Findings:
-    """Return what JSON-LD says of a title.
+    """Return a title with its id, names and kind, as JSON-LD says.
 
     Where it has an `alternateName`, that is the title that the page shows, and `name` is the
     original title. Until 2020 it had the original title alone. Therefore the name has to be that of
@@ -87,7 +91,6 @@ def _linked(body: bytes) -> Findings:
         raise ShapeError("title", f"the page's <title> is not {shown!r}")
     found = Findings(new_title("imdb", site_id, shown, linked_data.kind_of(linked)))
     found.set_first("original_title", lambda: None if shown == name else name)
-    linked_data.extract_fields(found, linked, _LINKED)
     return found
 
 

@@ -14,7 +14,7 @@ from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt,
 from moviecrawler.items import Role
 from moviecrawler.sites.imdb import values
 from moviecrawler.sites.imdb.credits import CREDIT_KEYS, credit_readers, of_full_credits
-from moviecrawler.sites.titles import new_title
+from moviecrawler.sites.titles import new_title, stated_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,12 +116,8 @@ KEYS: Final = (
 """All keys of such an object under which something is read. The others aren't even decoded."""
 
 
-def read_movie(sources: list[dict[str, object]]) -> Findings:
-    """Return the title of a page's objects; each fact is that of the first object that has it.
-
-    Raises ShapeError as `_identified` does.
-    """
-    found = _identified(sources)
+def extract_title(found: Findings, sources: list[dict[str, object]]) -> None:
+    """Set the fields of a title; each fact is that of the first object that has it."""
     name = found.movie.title
     kind = found.movie.kind
     found.set_first("title_type", lambda: _stated(sources, "titleType.id"))
@@ -133,15 +129,14 @@ def read_movie(sources: list[dict[str, object]]) -> Findings:
     found.set_first("awards", *(partial(values.parse_awards, source) for source in sources))
     for role in get_args(Role):
         found.set_first(f"credits.{role}", *credit_readers(sources, role))
-    return found
 
 
 def read_full_credits(content: object) -> Findings:
     """Return the title of a page of full credits, with its people alone.
 
-    Raises ShapeError as `_identified` does, and when the page has no people.
+    Raises ShapeError as `identify` does, and when the page has no people.
     """
-    found = _identified([dig.get_path(content, "entityMetadata")])
+    found = identify([dig.get_path(content, "entityMetadata")])
     categories = dig.get_path(content, "categories")
     for role in get_args(Role):
         found.set_first(f"credits.{role}", partial(of_full_credits, categories, role))
@@ -150,23 +145,29 @@ def read_full_credits(content: object) -> Findings:
     return found
 
 
-def _identified(sources: Sequence[object]) -> Findings:
+def identify(sources: Sequence[object]) -> Findings:
     """Return a title with its id, name and kind.
 
     Raises ShapeError when the objects name no title, or several, or don't say of what type it is.
     """
-    stated_ids = [attempt(partial(values.parse_id, source, "id")) for source in sources]
-    ids = dict.fromkeys(filter(None, stated_ids))
-    if len(ids) != 1:
-        raise ShapeError("site_id", f"the page names {len(ids)} titles: {' and '.join(ids)}")
-    name = _stated(sources, "titleText.text")
+    site_id = stated_id(sources)
+    name = first(*dig.readers(stated_title, sources, "titleText.text"))
     title_type = _stated(sources, "titleType.id")
-    if name is None:
+    if not isinstance(name, str):
         raise ShapeError("title", "the page has no titleText")
     if title_type is None:
         raise ShapeError("title_type", "the page has no titleType")
     kind = values.TITLE_KINDS.get(title_type, "other")
-    return Findings(new_title("imdb", next(iter(ids)), name, kind))
+    return Findings(new_title("imdb", site_id, name, kind))
+
+
+def stated_id(sources: Sequence[object]) -> str:
+    """Return the id that the objects name. Raises ShapeError when they name none, or several."""
+    stated_ids = [attempt(partial(values.parse_id, source, "id")) for source in sources]
+    ids = dict.fromkeys(filter(None, stated_ids))
+    if len(ids) != 1:
+        raise ShapeError("site_id", f"the page names {len(ids)} titles: {' and '.join(ids)}")
+    return next(iter(ids))
 
 
 def _stated(sources: Sequence[object], path: str) -> str | None:

@@ -16,7 +16,7 @@ from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError,
 from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.metacritic import values
 from moviecrawler.sites.metacritic.values import id_in, parse_score, refuse_errors
-from moviecrawler.sites.titles import listed_season, one_of_each_season
+from moviecrawler.sites.titles import listed_season, one_of_each_season, stated_title
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie, ScoreKind
@@ -94,7 +94,7 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     product = dig.get_path(components.get(PRODUCT), "data", "item")
     if product is None:
         raise ShapeError("page", "no product among the components")
-    title = dig.text(product, "title")
+    title = stated_title(product, "title")
     if title is None:
         raise ShapeError("title", "a product without one")
     found = Findings(values.new_movie(product_id(product, components, stated), title))

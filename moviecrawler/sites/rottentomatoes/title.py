@@ -20,7 +20,7 @@ from moviecrawler.extract.trees import text_of
 from moviecrawler.items import Score
 from moviecrawler.sites.rottentomatoes import markup, values
 from moviecrawler.sites.scores import linked_score
-from moviecrawler.sites.titles import new_title
+from moviecrawler.sites.titles import new_title, stated_title
 
 if TYPE_CHECKING:
     from parsel import Selector
@@ -103,8 +103,8 @@ def _hero_of(content: object, scorecard: object, tree: Selector) -> dict[str, An
         ]
 
     hero: dict[str, Any] = {
-        "title": attempt(lambda: dig.text(content, "title"))
-        or attempt(lambda: dig.text(scorecard, "scoreboard", "title")),
+        "title": attempt(lambda: stated_title(content, "title"))
+        or attempt(lambda: stated_title(scorecard, "scoreboard", "title")),
         "genres": texts("metadataGenres", "metadataGenre"),
         "posters": [
             *(value for key, value in fields if key.startswith("poster")),
@@ -147,7 +147,7 @@ def read_title(
     hero = _hero_of(content, scorecard, tree)
     rows = markup.details_of(tree)
     tag = _SITE_NAME.sub("", text_of(tree.css("title")))
-    title = hero["title"] or attempt(lambda: dig.text(linked, "name")) or tag
+    title = hero["title"] or attempt(lambda: stated_title(linked, "name")) or tag
     if not title:
         raise ShapeError("title", "no title at a known position")
     # JSON-LD can write the title so: "Dune (2021)".
