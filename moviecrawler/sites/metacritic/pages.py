@@ -50,20 +50,18 @@ def title(body: bytes) -> Page:
     components = (
         {} if part and part.kind == "episode" else _components(script(body, "__NUXT_DATA__"))
     )
-    is_linked = PRODUCT not in components
+    linked = attempt(lambda: _linked(body))
     try:
-        found = _linked(body) if is_linked else read_title(components, stated)
+        found = read_title(components, stated, linked.movie if linked else None)
     except ShapeError:
-        instead = None if is_linked else attempt(lambda: _linked(body))
-        if instead is None:
+        if PRODUCT in components and linked is None:
             raise
-        is_linked = True
-        found = instead
-    linked = linked_data.title_of(body)
+        found = linked or _linked(body)
+    about = linked_data.title_of(body)
     # Beside a season's components, JSON-LD may be that of the series.
-    named = values.id_in(attempt(lambda: dig.text(linked, "url")))
-    if is_linked or named == found.movie.site_id:
-        linked_data.extract_fields(found, linked, _LINKED)
+    named = values.id_in(attempt(lambda: dig.text(about, "url")))
+    if found is linked or named == found.movie.site_id:
+        linked_data.extract_fields(found, about, _LINKED)
     movie = finished(found)
     seasons = seasons_of(movie, components) if movie.kind == "series" else []
     return Page(

@@ -82,24 +82,28 @@ _IN_ROWS: Final[dict[ScoreKind, str]] = {
 }
 
 
-def read_title(components: Components, stated: str | None = None) -> Findings:
+def read_title(
+    components: Components, stated: str | None = None, linked: Movie | None = None
+) -> Findings:
     """Return the title of a page's components.
 
     A page of reviews has the summary of its own score only.
 
     `stated` is the site_id in the page's canonical link. The product of a season's page is its
-    series.
+    series. `linked` is the title of JSON-LD, whose name is used where the product has none.
     """
     refuse_errors(components.get(PRODUCT), "page")
     product = dig.get_path(components.get(PRODUCT), "data", "item")
     if product is None:
         raise ShapeError("page", "no product among the components")
-    title = stated_title(product, "title")
+    site_id = product_id(product, components, stated)
+    title = attempt(lambda: stated_title(product, "title"))
+    if title is None and linked is not None and linked.site_id == site_id:
+        title = linked.title
     if title is None:
         raise ShapeError("title", "a product without one")
-    found = Findings(values.new_movie(product_id(product, components, stated), title))
+    found = Findings(values.new_movie(site_id, title))
     movie = found.movie
-    site_id = found.movie.site_id or ""
     dig.extract_fields(found, _FIELDS, [product])
     if movie.kind == "series":
         found.set_first("season_count", partial(dig.read, dig.positive, product, "seasonCount"))
