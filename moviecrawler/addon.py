@@ -19,8 +19,8 @@ from scrapy.utils.misc import load_object
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.options import (
     SETTINGS,
+    add_settings,
     check_settings,
-    project_settings,
     shown_value,
     spider_modules,
 )
@@ -66,9 +66,7 @@ class MovieCrawlerAddon:
         """
         check_names(settings)
         check_scrapys_own(settings)
-        for name, value in project_settings(os.environ).items():
-            if name not in settings:
-                settings.set(name, value, priority="addon")
+        add_settings(settings)
         list_components(settings, "SPIDER_CONTRACTS", {_CONTRACT: 20})
         # The project's own come last, and so replace ours of the same name.
         modules = [*spider_modules(), *settings.getlist("SPIDER_MODULES")]

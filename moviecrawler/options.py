@@ -388,6 +388,13 @@ def project_settings(environ: Mapping[str, str]) -> dict[str, Any]:
     return values | {name: environ[name] for name in values if environ.get(name)}
 
 
+def add_settings(settings: BaseSettings) -> None:
+    """Add those of ours that a project does not set, also from the environment."""
+    for name, value in project_settings(os.environ).items():
+        if name not in settings:
+            settings.set(name, value, priority="addon")
+
+
 JOB_SETTINGS = (
     "IMDB_DATASETS",
     "RETRY_BACKOFF",

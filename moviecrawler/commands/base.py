@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import signal
+import sqlite3
 import sys
 import unicodedata
 from argparse import ArgumentTypeError
@@ -122,6 +123,10 @@ class BaseCommand(_Base):
             os.close(devnull)
         except ConfigurationError as error:
             raise UsageError(printable(str(error)), print_help=False) from error
+        except sqlite3.Error as error:
+            folder = self.settings.get("DATA_DIR", "data")
+            reason = f"the database in {folder} can't be read ({error}); if damaged, move it away"
+            raise UsageError(printable(reason), print_help=False) from error
         except (MovieCrawlerError, OSError) as error:
             self.fail(str(error))
         except KeyboardInterrupt:

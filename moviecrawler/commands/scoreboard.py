@@ -148,7 +148,7 @@ class Command(BaseCommand, ScrapyCommand):
             if opts.export:
                 _export_files(folder, excel=opts.excel)
                 return
-            if not self.settings.get("DATABASE_URL"):
+            if not self.settings.get("DATABASE_URL") and self.settings.getbool("SQLITE_ENABLED"):
                 _match(folder)
             with reading(self.settings) as tables, Progress(_report, "reading the scoreboard"):
                 if opts.words:

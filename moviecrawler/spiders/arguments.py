@@ -103,6 +103,10 @@ def as_texts(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _as_text(value: Any) -> str:
+    if isinstance(value, timedelta):
+        return f"{value // _UNITS['m']}m"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         return value.decode() if isinstance(value, bytes) else str(value)
     return ",".join(map(_as_text, value))

@@ -23,7 +23,7 @@ from moviecrawler.items import Fetched, Miss
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.titles import verify
 from moviecrawler.middlewares.fresh import Fresh
-from moviecrawler.options import StoreOptions
+from moviecrawler.options import StoreOptions, add_settings
 from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.politeness.gate import Closed, Disallowed
 from moviecrawler.scrapy_internals import end_crawl
@@ -133,6 +133,7 @@ class MovieSpider(scrapy.Spider):
         Raises UsageError for a wrong budget, with which no command may ask the site.
         """
         super().update_settings(settings)
+        add_settings(settings)  # of a program without our add-on
         if settings.get("SITE_BUDGETS"):
             try:
                 site_budget(settings, cls.site)
