@@ -20,6 +20,7 @@ from moviecrawler.commands.base import (
     option,
     print_csv,
     print_json,
+    program,
     table_lines,
 )
 from moviecrawler.sites import SCORES, SITES
@@ -63,8 +64,12 @@ class Command(BaseCommand, ScrapyCommand):
         from moviecrawler.database.reading import reading
 
         since = self._since(opts)
-        with reading(self.settings) as tables:
-            changes = read_changes(tables, since)
+        try:
+            with reading(self.settings) as tables:
+                changes = read_changes(tables, since)
+        except FileNotFoundError as error:
+            self.fail(f"there is no {error.filename} yet; crawl first: {program()} crawl all")
+            return
         if opts.format == "json":
             print_json(changes, indent=2)
         elif opts.format == "csv":

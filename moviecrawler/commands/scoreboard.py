@@ -148,7 +148,8 @@ class Command(BaseCommand, ScrapyCommand):
             if opts.export:
                 _export_files(folder, excel=opts.excel)
                 return
-            if not self.settings.get("DATABASE_URL") and self.settings.getbool("SQLITE_ENABLED"):
+            is_embedded = self.settings.getbool("SQLITE_ENABLED", True)
+            if is_embedded and not self.settings.get("DATABASE_URL"):
                 _match(folder)
             with reading(self.settings) as tables, Progress(_report, "reading the scoreboard"):
                 if opts.words:
@@ -242,10 +243,12 @@ def _report(line: str) -> None:
 
 def _export_files(folder: Path, *, excel: bool) -> None:
     """Write the CSV files of the embedded database. Raises FileNotFoundError when it is missing."""
-    from moviecrawler.database.sqlite import leave_readable, open_sqlite, read_sqlite
+    from moviecrawler.database.reading import reading_sqlite
+    from moviecrawler.database.sqlite import leave_readable, open_sqlite
     from moviecrawler.pipelines.csv_export import export
 
-    read_sqlite(folder).close()
+    with reading_sqlite(folder):
+        pass
     with closing(open_sqlite(folder)) as writing:
         try:
             export(writing, folder, excel=excel, report=_report)

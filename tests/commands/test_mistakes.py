@@ -120,6 +120,8 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
         ),
         (["catalogue", "status"], 2, "DATABASE_URL is not set"),
         (["catalogue", "status", *DATABASE], 1, "scrapy catalogue: "),
+        (["changes", "--since", "monday"], 2, "--since: 'monday' is no day such as 2026-11-28"),
+        (["changes", "--since", "2026-11-28"], 1, "movies.sqlite3 yet; crawl first: "),
         (["scoreboard", "--limit", "0"], 2, "--limit: '0' is no whole number above 0"),
         (
             ["scoreboard", "-s", "SQLITE_ENABLED=0"],
