@@ -77,6 +77,8 @@ def _parser_of_all(settings: Settings) -> argparse.ArgumentParser:
     spiders = SpiderLoader.from_settings(settings)
 
     def spider_arguments(parsed_args: Any, **_: Any) -> Iterator[str]:
+        if parsed_args.spider == "all":
+            return (f"{name}=" for name in ("file", "ids", "limit", "skip_newer_than", "wikidata"))
         return _spider_arguments(spiders.load(parsed_args.spider))
 
     def setting_names(**_: Any) -> Iterator[str]:
@@ -95,20 +97,15 @@ def _parser_of_all(settings: Settings) -> argparse.ArgumentParser:
             if action.dest in completers:
                 action.completer = completers[action.dest]  # type: ignore[attr-defined]
         if name in {"check", "crawl", "edit"}:
-            subparser.add_argument("spider", choices=spiders.list())
+            subparser.add_argument("spider", choices=[*spiders.list(), "all"])
     return parser
 
 
 def _spider_arguments(spidercls: Any) -> Iterator[str]:
     """Yield the arguments of a spider, those with a few possible values with each of these."""
-    values = {
-        "episodes": ["no", "yes"],
-        "lane": ["due"],
-        "list": [*spidercls.profile.lists, *spidercls.profile.sitemaps],
-        "via": ["auto", "datasets", "pages"],
-    }
-    for name in sorted(spidercls.arguments):
-        for value in values.get(name, [""]):
+    choices = spidercls.choices() if hasattr(spidercls, "choices") else {}
+    for name in sorted(getattr(spidercls, "arguments", ())):
+        for value in choices.get(name, [""]):
             yield f"{name}={value}"
 
 

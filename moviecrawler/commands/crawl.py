@@ -111,7 +111,8 @@ class Command(CrawlCommand):
         from moviecrawler.frontier.account import exit_code
         from moviecrawler.sites import SITES
 
-        plan = _PlanForAll(self.settings, arguments)
+        assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
+        plan = _PlanForAll(self.settings, self.crawler_process.spider_loader, arguments)
         chosen = [
             (self._checked(site, given), given)
             for site in SITES
@@ -171,7 +172,9 @@ class Command(CrawlCommand):
 class _PlanForAll:
     """What `all` asks of which site."""
 
-    def __init__(self, settings: BaseSettings | None, arguments: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: BaseSettings | None, spiders: Any, arguments: Mapping[str, str]
+    ) -> None:
         """Read the arguments. Raises ConfigurationError."""
         from moviecrawler.catalogue.known_ids import find_ids, read_films
         from moviecrawler.sites import SITES
@@ -179,12 +182,13 @@ class _PlanForAll:
         assert settings is not None  # noqa: S101 - Scrapy has set them
         self._settings = settings
         self._sites = list(SITES)
+        self._known = {site: set(spiders.load(site).arguments) for site in SITES}
         if "list" in arguments:
             raise ConfigurationError(
                 f"list is {arguments['list']!r}, which is a list of one site: crawl that site, or "
                 "leave list out for the usual list of each"
             )
-        known = {"ids", "file", "limit", "lane", "via", "wikidata", "skip_newer_than"}
+        known = set().union({"wikidata"}, *self._known.values()) - {"list"}
         if unknown := sorted(arguments.keys() - known):
             raise ConfigurationError(
                 f"unknown argument {unknown[0]!r}; {_ALL} takes {', '.join(sorted(known))}"
@@ -212,7 +216,7 @@ class _PlanForAll:
         """
         from moviecrawler.spiders.arguments import KNOWN_IDS
 
-        given = {n: v for n, v in self._arguments.items() if n != "via" or site == "imdb"}
+        given = {n: v for n, v in self._arguments.items() if n in self._known[site]}
         if not self._is_by_films:
             return given
         known = ",".join(self._requested[site] if ids is None else ids)

@@ -88,7 +88,7 @@ def test_without_titles_each_site_has_its_usual_list_and_the_worst_end_counts(
         ("ids=lamp", "ids: lamp is not an id or URL of imdb, metacritic, rottentomatoes"),
         ("file=none.csv", "file 'none.csv' can't be read"),
         ("wikidata=w.csv", "wikidata is given without file or ids"),
-        ("lists=top", "unknown argument 'lists'; all takes file, ids, "),
+        ("lists=top", "unknown argument 'lists'; all takes "),
         ("limit=0", "limit is '0'"),
     ],
 )

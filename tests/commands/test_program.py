@@ -59,7 +59,7 @@ def test_settings_that_can_t_be_imported_are_named(tmp_path: Path) -> None:
         ("moviecrawler scoreboard --format ", "table csv json parquet"),
         ("moviecrawler crawl r", "rottentomatoes "),
         ("moviecrawler crawl metacritic -a list=m", "metascore "),
-        ("moviecrawler crawl imdb -a vi", "via=auto via=datasets via=pages"),
+        ("moviecrawler crawl imdb -a vi", "via=auto via=pages via=datasets"),
         ("moviecrawler crawl imdb -s DATABASE_", "DATABASE_URL="),
     ],
 )
