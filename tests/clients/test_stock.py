@@ -183,7 +183,8 @@ def answer_of(node: Node, ask: Ask) -> Answer:
     if ask.waits_for:
         wait_for(lambda: state_of(node, ask.waits_for) == "finished", detail=lambda: node.log)
     if ask.runs:
-        wait_for(lambda: [each for each in node.jobs("running") if each["pid"]])
+        # Stock Scrapyd tells no log before the spider has begun it.
+        wait_for(lambda: [each for each in node.jobs("running") if each["pid"] and each["log_url"]])
     if ask.egg is not None:
         assert ask.data is not None
         return node.deploy(ask.egg, **ask.data)
