@@ -45,7 +45,7 @@ _NEXT_DATA = _object(
 )
 
 
-def page_props(body: bytes) -> dict[str, Any] | None:
+def page_props(body: bytes) -> dict[str, object] | None:
     """Return what a page's script holds; None when the page has no such script.
 
     Raises ShapeError when it has no page properties, or the page ends inside it.

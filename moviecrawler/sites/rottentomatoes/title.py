@@ -8,13 +8,14 @@ the same server process.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from moviecrawler.basics.values import check_year, parse_runtime
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.dig import FieldPath
-from moviecrawler.extract.findings import Findings, ShapeError, attempt
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt
 from moviecrawler.extract.people import Person, new_credits
 from moviecrawler.extract.trees import text_of
 from moviecrawler.items import Score
@@ -51,11 +52,6 @@ _IN_DETAILS: Final = (
     FieldPath("amounts.domestic", values.parse_dollars, "domestic"),
 )
 """What the rows of the list of details say. A row that is not there says nothing."""
-_IN_HERO: Final = (
-    FieldPath("end_year", check_year, "end_year"),
-    FieldPath("runtime_minutes", parse_runtime, "runtime"),
-    FieldPath("certificate", values.short_certificate, "certificate"),
-)
 _LINKED: Final = (
     FieldPath("plot", partial(linked_data.parsed, linked_data.plot), "description"),
     FieldPath("credits.director", partial(linked_data.people, "director"), "director"),
@@ -88,7 +84,20 @@ _CERTIFICATE: Final = re.compile(
 )
 
 
-def _hero_of(content: object, scorecard: object, tree: Selector) -> dict[str, Any]:
+@dataclass(kw_only=True)
+class _Hero:
+    """The head of a page."""
+
+    title: str | None
+    genres: list[str]
+    posters: list[object]
+    year: int | None = None
+    end_year: int | NoValue = None
+    certificate: str | None = None
+    runtime: str | None = None
+
+
+def _hero_of(content: object, scorecard: object, tree: Selector) -> _Hero:
     """Return the head of a page.
 
     It is read from its script, until spring 2024 from that of the scores, or from the markup.
@@ -102,29 +111,29 @@ def _hero_of(content: object, scorecard: object, tree: Selector) -> dict[str, An
             text for part in shown.css(f'[slot="{name}"]') if (text := text_of(part).strip(" /,"))
         ]
 
-    hero: dict[str, Any] = {
-        "title": attempt(lambda: stated_title(content, "title"))
+    hero = _Hero(
+        title=attempt(lambda: stated_title(content, "title"))
         or attempt(lambda: stated_title(scorecard, "scoreboard", "title")),
-        "genres": texts("metadataGenres", "metadataGenre"),
-        "posters": [
+        genres=texts("metadataGenres", "metadataGenre"),
+        posters=[
             *(value for key, value in fields if key.startswith("poster")),
             *markup.posters_of(tree),
         ],
-    }
+    )
     for prop in texts("metadataProps", "metadataProp"):
         if years := _YEARS.match(prop):
-            hero["year"] = int(years["year"])
+            hero.year = int(years["year"])
             # A running series has a first year, a dash, and no last year.
             if not prop.isdigit():
-                hero["end_year"] = int(years["end_year"]) if years["end_year"] else None
+                hero.end_year = int(years["end_year"]) if years["end_year"] else ABSENT
         elif (dated := _DATED.match(prop)) and (
             year := attempt(partial(values.parse_shown_year, dated["date"]))
         ):
-            hero["year"] = year
+            hero.year = year
         elif _CERTIFICATE.match(prop):
-            hero["certificate"] = prop
+            hero.certificate = prop
         elif _DURATION.match(prop):
-            hero["runtime"] = prop
+            hero.runtime = prop
     return hero
 
 
@@ -147,20 +156,25 @@ def read_title(
     hero = _hero_of(content, scorecard, tree)
     rows = markup.details_of(tree)
     tag = _SITE_NAME.sub("", text_of(tree.css("title")))
-    title = hero["title"] or attempt(lambda: stated_title(linked, "name")) or tag
+    title = hero.title or attempt(lambda: stated_title(linked, "name")) or tag
     if not title:
         raise ShapeError("title", "no title at a known position")
     # JSON-LD can write the title so: "Dune (2021)".
     named = values.YEAR_BEHIND_TITLE.match(title)
-    if named and hero.get("year") in {None, int(named["year"])}:
+    if named and hero.year in {None, int(named["year"])}:
         title = named["title"]
-        hero["year"] = int(named["year"])
+        hero.year = int(named["year"])
     found = Findings(new_title("rottentomatoes", site_id, title))
     details = {name: ", ".join(text for text, _ in parts) for name, parts in rows.items()}
-    found.set_first("year", lambda: hero.get("year"))
+    found.set_first("year", lambda: hero.year)
     dig.extract_fields(found, _IN_DETAILS, [details])
-    dig.extract_fields(found, _IN_HERO, [hero])
-    pictures = (attempt(lambda: dig.text(scorecard, "primaryImageUrl")), *hero["posters"])
+    end_year = hero.end_year
+    found.set_first(
+        "end_year", lambda: check_year(end_year) if isinstance(end_year, int) else end_year
+    )
+    found.set_first("runtime_minutes", partial(dig.read, parse_runtime, hero.runtime))
+    found.set_first("certificate", partial(dig.read, values.short_certificate, hero.certificate))
+    pictures = (attempt(lambda: dig.text(scorecard, "primaryImageUrl")), *hero.posters)
     found.set_first(
         "poster_url", lambda: next(filter(None, map(linked_data.picture, pictures)), None)
     )
@@ -182,7 +196,7 @@ def read_title(
     if tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]'):
         linked = {**linked, "actor": None}
     if not rows:
-        found.set_first("genres", lambda: hero["genres"])
+        found.set_first("genres", lambda: hero.genres)
         linked_data.extract_fields(found, linked, _LINKED_WITHOUT_DETAILS)
     linked_data.extract_fields(found, linked, _LINKED)
     for kind, name in _SLOTS.items():
