@@ -7,6 +7,7 @@ import logging
 import shutil
 import sqlite3
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from filelock import FileLock, Timeout
@@ -39,6 +40,8 @@ FILE = "movies.sqlite3"
 
 _UNWRITABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 """Errors, without their finer parts, of a folder in which nothing can be written."""
+_MOST_VALUES = 900
+"""Values of a statement; a SQLite from before 2020 takes 999."""
 _LOCK_TIMEOUT_SECONDS = 10.0
 """Seconds to wait for another process's batch before writing fails."""
 
@@ -64,7 +67,13 @@ class SqliteTables:
         return ", ".join(f'"{name}"' for name in table.columns)
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        self.connection.executemany(table.insert(_marks(table)), rows)
+        # Python gives up its lock for each run of a statement, and then waits for other threads.
+        at_once = _MOST_VALUES // len(table.columns)
+        whole = len(rows) // at_once * at_once
+        for begin in range(0, whole, at_once):
+            values = list(chain.from_iterable(rows[begin : begin + at_once]))
+            self.connection.execute(table.insert(_marks(table, at_once)), values)
+        self.connection.executemany(table.insert(_marks(table)), rows[whole:])
 
     def upsert(self, table: Table, rows: Sequence[Row], condition: str = "") -> None:
         self.connection.executemany(table.upsert(_marks(table), condition), rows)
@@ -108,8 +117,9 @@ class SqliteTables:
             self.connection.execute(f"DROP VIEW IF EXISTS {name}")
 
 
-def _marks(table: Table) -> str:
-    return f"VALUES ({', '.join('?' * len(table.columns))})"
+def _marks(table: Table, rows: int = 1) -> str:
+    row = f"({', '.join('?' * len(table.columns))})"
+    return f"VALUES {', '.join([row] * rows)}"
 
 
 def open_sqlite(folder: Path) -> sqlite3.Connection:
