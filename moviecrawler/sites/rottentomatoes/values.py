@@ -42,7 +42,7 @@ YEAR_BEHIND_TITLE: Final = re.compile(
 )
 
 _EMS: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
-_DIGITS: Final = re.compile(r"[0-9]{1,20}")
+_DIGITS: Final = re.compile(r"[1-9][0-9]{0,19}")
 ENOUGH_REVIEWS = 5
 """Reviews that a title needs to have a Tomatometer."""
 
