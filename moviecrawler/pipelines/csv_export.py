@@ -99,6 +99,8 @@ def _replace_files(
     excel: bool,
     report: Callable[[str], object],
 ) -> None:
+    with Progress(report, "indexing titles and people for Datasette"):
+        index_titles(connection, is_late)
     with ExitStack() as stack:
         # One transaction, so that all files show the same moment. Rows that are written from here
         # on are exported next time.
@@ -116,8 +118,6 @@ def _replace_files(
             write_csv(file, header, _in_time(rows, is_late, progress), excel=excel)
         metadata = stack.enter_context(replacing(folder / "metadata.json"))
         metadata.write(metadata_of(connection))
-    with Progress(report, "indexing titles and people for Datasette"):
-        index_titles(connection)
     if excel:
         connection.execute("UPDATE state SET exported = 0")
     else:

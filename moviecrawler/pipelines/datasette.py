@@ -16,6 +16,8 @@ from moviecrawler.database.sqlite import transaction
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from moviecrawler.database.dictionary import Entry
 
 _SEARCH: Final = "title_search"
@@ -155,8 +157,11 @@ def query_name(title: str) -> str:
     return re.sub(r"\W+", "_", title.lower())
 
 
-def index_titles(connection: sqlite3.Connection) -> None:
-    """Make the index in which Datasette searches titles and people. Raises sqlite3.Error."""
+def index_titles(connection: sqlite3.Connection, is_late: Callable[[], bool]) -> None:
+    """Make the index in which Datasette searches titles and people.
+
+    Raises TimeoutError when it `is_late`, and sqlite3.Error.
+    """
     try:
         connection.execute(_INDEX)
     except sqlite3.OperationalError as error:
@@ -166,5 +171,7 @@ def index_titles(connection: sqlite3.Connection) -> None:
     connection.execute(f"INSERT INTO {_SEARCH} ({_SEARCH}) VALUES ('delete-all')")  # noqa: S608
     ((last,),) = connection.execute("SELECT coalesce(max(title_id), 0) FROM titles")
     for first in range(1, last + 1, _TITLES_AT_ONCE):
+        if first > 1 and is_late():
+            raise TimeoutError
         with transaction(connection, "IMMEDIATE"):
             connection.execute(_INDEXED, (first, first + _TITLES_AT_ONCE - 1))
