@@ -168,7 +168,8 @@ class ProgressLine:
             size = {"ncols": 80, "nrows": 24}
             self._bar = tqdm(bar_format="{desc}", leave=False, file=sys.stderr, **size)
             self._drawing = create_looping_call(self.draw)
-            self._drawing.start(_DRAW_SECONDS)
+            # The engine runs when its signal has been sent.
+            self._drawing.start(_DRAW_SECONDS, now=False)
 
     def _end(self, spider: Any) -> None:
         others = [crawler for crawler in self._crawlers if crawler.spider is not spider]
