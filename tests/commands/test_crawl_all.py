@@ -9,6 +9,7 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, scrapy
 from tests.services.replica import COLLECTION, TITLES
 
+SITES = ("imdb", "metacritic", "rottentomatoes")
 FAST = ["-s", "RETRY_TIMES=0", "-s", "RETRY_BACKOFF=0.02"]
 
 
@@ -61,6 +62,24 @@ def test_titles_of_a_file_are_fetched_wherever_their_ids_are_known(
     )
     again = scrapy("crawl", "all", "-a", f"ids={of_a_page['imdb']}", data=tmp_path, replica=replica)
     assert "all: 3 titles asked for: 3 stored" in again.log  # known from movies.sqlite3
+
+
+def test_the_catalogue_knows_ids_of_other_sites(
+    database_url: str, replica: ReplicaProcess, everywhere: list[dict[str, str]], tmp_path: Path
+) -> None:
+    ids = everywhere[0]
+    (tmp_path / "known.csv").write_text(
+        f"imdb_id,metacritic_id,rottentomatoes_id\n{','.join(ids[site] for site in SITES)}\n"
+    )
+    given = ["import", "csv", "--from", "known.csv"]
+    known = scrapy("catalogue", *given, data=tmp_path, DATABASE_URL=database_url)
+    assert known.code == 0, known.log
+    named = f"ids={ids['metacritic']}"
+    finished = scrapy(
+        "crawl", "all", "-a", named, data=tmp_path, replica=replica, DATABASE_URL=database_url
+    )
+    assert finished.code == 0, finished.log
+    assert stored(finished) == set(ids.items())
 
 
 def test_without_titles_each_site_has_its_usual_list_and_the_worst_end_counts(
