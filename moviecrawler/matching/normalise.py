@@ -67,23 +67,32 @@ _INVERTED = re.compile(
 _UNITS = "one two three four five six seven eight nine"
 _TEENS = "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "ten twenty thirty forty fifty sixty seventy eighty ninety"
-_ROMAN = "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx"
+_ROMAN_UNITS = ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
+_ROMAN = [tens + unit for tens in ("", "x", "xx", "xxx") for unit in _ROMAN_UNITS]
 _WRITTEN = {
     word: first + step * index
     for words, first, step in ((_UNITS, 1, 1), (_TEENS, 11, 1), (_TENS, 10, 10))
     for index, word in enumerate(words.split())
 }
-_NUMERALS = _WRITTEN | {word: number for number, word in enumerate(_ROMAN.split(), 1)}
+_NUMERALS = _WRITTEN | {word: number for number, word in enumerate(_ROMAN) if word}
 _ABBREVIATIONS = {
     "ch": "chapter",
     "chap": "chapter",
     "ep": "episode",
+    "no": "number",
+    "parte": "part",
+    "partie": "part",
     "pt": "part",
+    "teil": "part",
+    "tome": "volume",
     "vol": "volume",
 }
 """What words in front of a number stand for; elsewhere "vol" is French."""
-_COUNTED = frozenset({"part", "volume", "chapter", "episode", "season"})
+_COUNTED = frozenset(
+    {"part", "volume", "chapter", "episode", "season", "series", "book", "act", "number"}
+)
 """Words behind which even a letter is a number."""
+_ORDINALS = {"first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"}
 _LETTERS = frozenset("ivx")
 """Numerals that are letters, as in "Malcolm X", or words, as in "The King and I"."""
 _VERSUS = frozenset({"v", "vs", "versus"})
@@ -124,7 +133,7 @@ def _spelt_out(words: list[str]) -> Iterator[str]:
         is_number = before in _COUNTED or (before != "" and word not in _LETTERS)
         if (word in _NUMERALS and is_number) or (word in _WRITTEN and after):
             before = str(_NUMERALS[word])
-        elif word in _ABBREVIATIONS and (after.isdigit() or after in _NUMERALS):
+        elif word in _ABBREVIATIONS and (after.isdigit() or after in _NUMERALS or len(after) == 1):
             before = _ABBREVIATIONS[word]
         elif word in _VERSUS and before and after:
             before = "vs"
@@ -195,11 +204,10 @@ def parts(title: str) -> Iterator[str]:
             subtitle = normalise(found[-1])
             number = _part_number(subtitle)
             # "Dune: Part One" is also called "Dune", but "Dune: Part Two" is not, nor is "Dune:
-            # Part Two: The Worm"; "Part Two" alone says nothing. An episode may have been numbered
-            # later: "Star Wars".
+            # Part Two: The Worm"; "Part Two" alone says nothing.
             inner = (normalise(part) for part in found[1:-1])
             numbers = {_part_number(part) for part in inner if not part.startswith("episode ")}
-            if numbers | {number} <= {None, "1"}:
+            if numbers | {number} <= {None, "1", "a"}:
                 yield normalise(found[0])
             if number is None:
                 if _NOTE.fullmatch(subtitle) is None:  # "The Lamp: The Movie" is not called "Movie"
@@ -213,10 +221,25 @@ def parts(title: str) -> Iterator[str]:
 
 
 def _part_number(subtitle: str) -> str | None:
-    """Return the number of a part, if a normalised subtitle is nothing else."""
-    counted, _, last = subtitle.rpartition(" ")
-    number = str(_NUMERALS.get(last, last))
-    return number if number.isdigit() and counted in {"", *_COUNTED} else None
+    """Return the number, or the letter, of the part that a normalised subtitle begins with.
+
+    >>> _part_number("volume 2 storm"), _part_number("the second part"), _part_number("2")
+    ('2', '2', '2')
+    >>> _part_number("part b"), _part_number("part of the storm"), _part_number("2 towers")
+    ('b', None, None)
+    """
+    words = [word for word in subtitle.split() if word != "the"]
+    first, second = (*words, "", "")[:2]
+    if second in _COUNTED and first in _ORDINALS:
+        return _ORDINALS[first]
+    if first.removesuffix("s") in _COUNTED or first == "series":
+        number = _ORDINALS.get(second) or str(_NUMERALS.get(second, second))
+        # A named episode may have been numbered later, as that of "Star Wars" was.
+        if first == "episode" and words[2:]:
+            return None
+        return number if number.isdigit() or len(number) == 1 else None
+    number = str(_NUMERALS.get(first, first))
+    return number if len(words) == 1 and number.isdigit() else None
 
 
 def similar(one: str, other: str) -> bool:

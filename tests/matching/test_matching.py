@@ -112,6 +112,18 @@ OTHER: dict[str, tuple[Movie, Movie]] = {
         ours("Harbour", director=LEVIN),
         theirs("Harbour: Vol. 2 - The Storm", director=LEVIN),
     ),
+    "sequel by letter": (
+        ours("Harbour", director=LEVIN),
+        theirs("Harbour: Part B", director=LEVIN),
+    ),
+    "sequel in words": (
+        ours("Harbour", director=LEVIN),
+        theirs("Harbour: The Second Part", director=LEVIN),
+    ),
+    "sequel of several": (
+        ours("Harbour", director=LEVIN),
+        theirs("Harbour: Book 2 of 3", director=LEVIN),
+    ),
     "spin-off": (ours("Brewick", director=LEVIN), tomatoes("Brewick: Origins", director=QUARRIE)),
     "other words of the same letters": (
         ours("Sunrise in Oslo", votes=5_000),
@@ -237,6 +249,10 @@ SPELLINGS = [
     ("Harbour: Vol. 2", "Harbour, Volume II"),
     ("Harbour, Pt. I", "Harbour: Part One"),
     ("Harbour Ch. 3", "Harbour Chapter 3"),
+    ("Harbour: Book I", "Harbour: Book One"),
+    ("Harbour, Pt. A", "Harbour: Part A"),
+    ("Harbour No. 5", "Harbour: Number Five"),
+    ("Harbour XXX", "Harbour 30"),
     ("Salt v. Storm", "Salt vs Storm"),
     ("Seven Lamps", "7 Lamps"),
 ]
