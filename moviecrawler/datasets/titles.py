@@ -49,15 +49,18 @@ TitleId = Annotated[str, Meta(pattern=rf"^(?:{SITES[ID_SITE].ids.pattern})\Z")]
 _TitleType = Annotated[str, Meta(pattern=rf"^{TITLE_TYPE}\Z")]
 Text = str | None
 Number = Annotated[int, Meta(ge=0, le=10**9)] | None
+_Unchecked = int | None
+"""A number that costs its own field, not the row, when it is out of its bounds."""
 Value = Annotated[float, Meta(ge=1, le=10)]
 Votes = Annotated[int, Meta(ge=1, le=10**9)]
 _PersonId = Annotated[str, Meta(pattern=rf"^(?:{PERSON_ID.pattern})?\Z")]
 # What the columns of rows have to be; the last is the name of who or what the row refers to.
 _basics = json.Decoder(
-    tuple[TitleId, _TitleType, Text, Text, Number, Number, Number, Text, Text], strict=False
+    tuple[TitleId, _TitleType, Text, Text, _Unchecked, _Unchecked, _Unchecked, Text, Text],
+    strict=False,
 )
 _ratings = json.Decoder(tuple[str, Value, Votes, Text], strict=False)
-_episode = json.Decoder(tuple[str, TitleId, Number, Number, Text], strict=False)
+_episode = json.Decoder(tuple[str, TitleId, _Unchecked, _Unchecked, Text], strict=False)
 _Person = tuple[str, int, _PersonId, str, Text, Text]
 _OtherTitle = tuple[str, int, str, Text, Text, Text, Text]
 _people = json.Decoder(list[_Person], strict=False)

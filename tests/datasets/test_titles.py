@@ -255,6 +255,8 @@ def missing_of(tables: Tables) -> dict[str, MissingTitle]:
         (r"movie|Kettle|\N|2115|\N|118|Drama", "year"),
         (r"tvSeries|Kettle|\N|1999|2115|118|Drama", "end_year"),
         (r"movie|Kettle|\N|1999|\N|99999999|Drama", "runtime_minutes"),
+        (r"movie|Kettle|\N|-5|\N|118|Drama", "year"),
+        (r"movie|Kettle|\N|1999|\N|99999999999|Drama", "runtime_minutes"),
     ],
 )
 def test_a_number_out_of_its_bounds_is_unknown(tmp_path: Path, row: str, unknown: str) -> None:
