@@ -57,8 +57,14 @@ def objects(body: bytes) -> Iterator[dict[str, object]]:
 
 
 def title_of(body: bytes) -> dict[str, object]:
-    """Return the title in a page's JSON-LD; empty without one."""
-    return next((data for data in objects(body) if data["@type"] in KINDS), {})
+    """Return the title in a page's JSON-LD, the first with a name if there is one; else empty."""
+    nameless: dict[str, object] = {}
+    for data in objects(body):
+        if data["@type"] in KINDS and data.get("name"):
+            return data
+        if data["@type"] in KINDS:
+            nameless = nameless or data
+    return nameless
 
 
 def kind_of(data: dict[str, object]) -> TitleKind | None:

@@ -85,13 +85,18 @@ def _linked(body: bytes) -> Findings:
     """
     check_whole(body)
     site_id, name, linked = title_in("imdb", body)
-    shown = dig.text(linked, "alternateName") or name
+    shown = _shown_name(linked) or name
     tag = _TITLE.search(body)
     if tag is None or not fold(html.unescape(decode_text(tag[1]))).startswith(shown):
         raise ShapeError("title", f"the page's <title> is not {shown!r}")
     found = Findings(new_title("imdb", site_id, shown, linked_data.kind_of(linked)))
     found.set_first("original_title", lambda: None if shown == name else name)
     return found
+
+
+def _shown_name(linked: dict[str, object]) -> str | None:
+    """Return the title that a page shows, where JSON-LD has another one as `name`."""
+    return attempt(lambda: dig.text(linked_data.first_of(linked.get("alternateName"))))
 
 
 # --- Charts ---------------------------------------------------------------------------------------
@@ -133,7 +138,7 @@ def _charted(body: bytes) -> list[Entry]:
 def _linked_entry(data: dict[str, object]) -> Entry:
     """Return a row of JSON-LD, without a rank. Raises ShapeError when it has no id or title."""
     site_id = id_in_url("imdb", dig.text(data, "url"))
-    name = dig.text(data, "alternateName") or dig.text(data, "name")
+    name = _shown_name(data) or dig.text(data, "name")
     if site_id is None or name is None:
         raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
     return Entry(
