@@ -177,8 +177,13 @@ def _has_priority(settings: BaseSettings, name: str, least: str) -> bool:
 def check_scrapys_own(settings: BaseSettings) -> None:
     """Raise ConfigurationError for the first of Scrapy's settings with a value that can't be right.
 
-    Names of log levels may be in any case.
+    Names of log levels may be in any case, and so may true and false.
     """
+    # To read a default warns of those that Scrapy will drop.
+    for name in filter(settings.getpriority, _OURS | _SCRAPYS):
+        value = settings[name]
+        if isinstance(value, str) and value.lower() in {"true", "false"}:
+            settings.set(name, value.lower(), priority=settings.getpriority(name) or 0)
     for name in _LEVEL_SETTINGS:
         level = str(settings[name]).upper()
         if level in _LEVELS and level != settings[name]:
@@ -231,6 +236,10 @@ def _check_log_file(value: Any) -> None:
             pass
 
 
+def _check_log_format(value: Any) -> None:
+    logging.Formatter(value).format(logging.makeLogRecord({}))
+
+
 def _check_agent(value: Any) -> None:
     if not value.isprintable():
         raise ValueError("a header has one line")
@@ -239,7 +248,7 @@ def _check_agent(value: Any) -> None:
 _CHECKS: dict[str, Callable[[Any], object]] = {
     "LOG_ENCODING": codecs.lookup,
     "LOG_FILE": _check_log_file,
-    "LOG_FORMAT": logging.Formatter,
+    "LOG_FORMAT": _check_log_format,
     "USER_AGENT": _check_agent,
 }
 """What raises an error for a wrong value of a setting whose type does not say it all."""

@@ -154,6 +154,8 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
         (["crawl", "imdb", "-s", "DATA_DIR=wide.txt"], 2, "where nothing can be written"),
         (["crawl", "imdb", "-s", "DATA_DIR"], 2, "-s 'DATA_DIR' has no value; give -s NAME=VALUE"),
         (["crawl", "imdb", "-L", "loud"], 2, "LOG_LEVEL is 'loud'; set it to CRITICAL, ERROR, "),
+        (["crawl", "imdb", "-s", "LOG_FORMAT=%(text)s"], 2, "LOG_FORMAT is '%(text)s'; set it to "),
+        (["crawl", "imdb", "-s", "SQLITE_ENABLED=FALSE"], 2, "SQLITE_ENABLED is 0, and no other"),
         (["crawl", "imdb", "--logfile", "folder"], 2, "LOG_FILE is 'folder'; set it to a file"),
         (["crawl", "imdb", "--pidfile", "none/pid"], 2, "No such file or directory: 'none/pid'"),
         (["crawl", "imdb", "-s", "LOG_ENCODING=latin-0"], 2, "LOG_ENCODING is 'latin-0'; set it"),
