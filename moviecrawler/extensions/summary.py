@@ -16,6 +16,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.basics.clock import utc_text
 from moviecrawler.basics.errors import MovieCrawlerError
+from moviecrawler.basics.texts import on_one_line
 from moviecrawler.extensions.checks import describe_missing_fields
 from moviecrawler.frontier.account import DONE, INCOMPLETE, UNFINISHED, account_of, exit_code
 from moviecrawler.frontier.contract import TITLE_OUTCOMES, Account
@@ -177,13 +178,14 @@ class Summary:
         spider: Any = self._crawler.spider
         is_due = spider.plan.is_due
         note = f"; {spider.plan.note}" if spider.plan.note else ""
-        return [
+        lines = [
             f"{self._site}: {self._titles(stats)}{note}; in {seconds:,.1f} s ({reason})",
             f"stores: {_stores(stats, self.stores)}",
             f"refusals: {_refusals(self._site, stats)}",
             f"missing fields: {_missing(stats)}",
             f"next: {_next(stats, is_once, is_due)}",
         ]
+        return [on_one_line(line) for line in lines]  # a client's error may have several
 
     def _titles(self, stats: dict[str, Any]) -> str:
         """Return how the titles of the run ended, with the most frequent reasons.

@@ -50,6 +50,7 @@ def test_mistake_is_one_sentence_and_sends_nothing(
     [
         ("DATABASE_URL", "postgresql://me:s3cret@127.0.0.1:1/movies"),
         ("MONGO_URL", "mongodb://me:s3cret@127.0.0.1:1/movies?serverSelectionTimeoutMS=50"),
+        ("S3_BUCKET", "no bucket's name"),  # the client's error has two lines
     ],
 )
 def test_store_that_can_not_be_reached_is_an_error_and_nothing_is_sent(
@@ -58,6 +59,7 @@ def test_store_that_can_not_be_reached_is_an_error_and_nothing_is_sent(
     finished = scrapy("crawl", "imdb", data=tmp_path, replica=replica, **{name: url})
     assert finished.code == 1
     assert "can't be used, so nothing is crawled: " in finished.log
+    assert finished.log.strip().splitlines()[-5].startswith("imdb: 0 titles asked for")
     assert "s3cret" not in finished.log
     assert "Traceback" not in finished.log
     assert counts(replica)["robots"] == 0
