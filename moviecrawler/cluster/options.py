@@ -90,7 +90,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
         given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")
         if not is_redis_url(given["redis_url"]):
             # The value is not shown, as it may hold a password.
-            wrong = "no Redis URL" if given["redis_url"] else "not set"
+            wrong = "not a Redis URL" if given["redis_url"] else "not set"
             raise ConfigurationError(
                 f"REDIS_URL is {wrong}; set it to one such as redis://127.0.0.1:6379/0"
             )

@@ -30,7 +30,7 @@ _LOST_BY_THIS_PROCESS = (
     "items/unrecorded",
 )
 """Stats of what this process did not get stored."""
-_LOST_BY_A_STORE = ("rejected", "spooled", "lost", "damaged", "unfinished")
+_LOST_BY_A_STORE = ("rejected_from_spool", "spooled", "lost", "damaged", "unfinished")
 """The ends of such stats of a store, `store/<name>/…`."""
 
 

@@ -79,11 +79,11 @@ class BatchingPipeline:
     """Write items of the `item_types` to a store, and pass all items on, as a Scrapy item pipeline.
 
     Sends `moviecrawler.signals.item_outcomes`, with each item once, and `item_rejected`. Counts,
-    under `store/<name>/`: `durable`, `rejected`, `spooled` and `lost` items, `batches`, `retries`,
-    `seconds` of writing, `buffered_max` items, `damaged` spool files, and the store's own
-    `figures`; in `items/unrecorded` the rejected items that could not be written to
-    `rejected.jsonl`. Runs in the event loop; calls that
-    block run in the `StoreWriter`'s thread.
+    under `store/<name>/`: `durable`, `rejected`, `spooled` and `lost` items, of the rejected ones
+    those that are `rejected_from_spool`, `batches`, `retries`, `seconds` of writing,
+    `buffered_max` items, `damaged` spool files, and the store's own `figures`; in
+    `items/unrecorded` the rejected items that could not be written to `rejected.jsonl`. Runs in
+    the event loop; calls that block run in the `StoreWriter`'s thread.
     """
 
     item_types: ClassVar[tuple[type, ...]] = (Movie, Miss, ListPage)
@@ -275,6 +275,8 @@ class BatchingPipeline:
             if items := [
                 record.item for record in finished if (record.spool is not None) is earlier
             ]:
+                if earlier and outcome == "rejected":  # no title of this crawl counts as failed
+                    self._stats.inc_value(self._stat("rejected_from_spool"), len(items))
                 told = {
                     "store": self.store.name,
                     "outcome": outcome,

@@ -78,6 +78,7 @@ def changed(**figures: int) -> Account:
         (changed(open=1), "shutdown", {"store/postgres/spooled": 1}, 1),
         # The titles that such an item was of have failed; a row of a list is of none.
         (WELL, "finished", {"store/postgres/rejected": 1, "items/rejected": 1}, 0),
+        (WELL, "finished", {"store/postgres/rejected_from_spool": 1}, 1),
         (WELL, "finished", {"store/postgres/retries": 3, "store/postgres/durable": 10}, 0),
     ],
 )
