@@ -12,9 +12,11 @@ import os
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 from scrapy.utils.misc import load_object
+from w3lib.url import file_uri_to_path
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.options import (
@@ -107,6 +109,7 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415 - as above
 
     check_scrapys_own(settings)
+    _check_feeds(settings)
     _check_components(settings)
     if not issubclass(spidercls, MovieSpider):
         return
@@ -230,10 +233,25 @@ def _check_number(name: str, value: Any, default: float) -> None:
         int(value)
 
 
-def _check_log_file(value: Any) -> None:
+def _check_file(value: Any) -> None:
     if value:
         with Path(value).open("a", encoding="utf-8"):
             pass
+
+
+def _check_feeds(settings: BaseSettings) -> None:
+    """Raise ConfigurationError for a file that can't be written: Scrapy would crawl without it."""
+    for uri in map(str, settings.getdict("FEEDS")):
+        scheme = urlsplit(uri).scheme
+        if scheme in {"", "file"} and "%(" not in uri:
+            path = Path(file_uri_to_path(uri) if scheme else uri)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _check_file(path)
+            except OSError as error:
+                raise ConfigurationError(
+                    f"the feed {path} can't be written ({error.strerror}); name another file"
+                ) from error
 
 
 def _check_log_format(value: Any) -> None:
@@ -247,7 +265,7 @@ def _check_agent(value: Any) -> None:
 
 _CHECKS: dict[str, Callable[[Any], object]] = {
     "LOG_ENCODING": codecs.lookup,
-    "LOG_FILE": _check_log_file,
+    "LOG_FILE": _check_file,
     "LOG_FORMAT": _check_log_format,
     "USER_AGENT": _check_agent,
 }

@@ -28,6 +28,10 @@ from tests.pipelines.limited import IMPATIENT
         (["imdb", "-s", "PROXY_POOLS=http://me:pw@h:1"], "PROXY_POOLS is neither JSON nor a file"),
         (["metacritic", "-a", "list=best"], "list is 'best'"),
         (
+            ["imdb", "-O", "/proc/nowhere/out.csv"],
+            "the feed /proc/nowhere/out.csv can't be",
+        ),
+        (
             ["imdb", "-s", "DOWNLOAD_DELAY=abc"],
             "DOWNLOAD_DELAY is 'abc'; set it to a number such as 0",
         ),
