@@ -42,7 +42,7 @@ def _read(terminal: int) -> bytes:
 def test_a_terminal_shows_one_line_and_warnings_and_the_log_is_in_its_file(
     replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    change(replica, latency=400)
+    change(replica, latency=1500)
     arguments = ("crawl", "imdb", "-a", f"ids={IDS[0]},{IDS[1]}", "-a", "via=pages")
     text = shown(*arguments, "--logfile", "crawl.log", data=tmp_path, replica=replica)
     assert "imdb 0/2; waiting for" in text
