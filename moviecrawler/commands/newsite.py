@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
@@ -41,9 +42,10 @@ class Command(BaseCommand, ScrapyCommand):
         name: str = opts.name
         url = (opts.url or f"https://www.{name}.example").rstrip("/")
         folder = Path(name)
-        if not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(name) or iskeyword(name):
             raise ConfigurationError(
-                f"the name is {name!r}; give 2 to 30 small letters and digits, a letter first"
+                f"the name is {name!r}; give 2 to 30 small letters and digits, a letter first, and "
+                "no word of Python's"
             )
         if folder.exists():
             raise ConfigurationError(f"there is a folder {name!r} here; give another name")

@@ -54,6 +54,7 @@ if not TYPE_CHECKING:
 def _registered() -> dict[str, Any]:
     sites: dict[Site, SiteProfile] = {}
     score_sites: dict[ScoreKind, Site] = {}
+    columns: dict[str, Site] = {}
     for profile in chain(_own_profiles(), _installed_profiles()):
         if profile.id in sites:
             raise ConfigurationError(
@@ -61,7 +62,14 @@ def _registered() -> dict[str, Any]:
                 f"{profile.id!r}; uninstall one of them"
             )
         sites[profile.id] = profile
-        for kind in profile.scores:
+        for kind, score in profile.scores.items():
+            for column in score.columns or ():
+                if column in columns:
+                    raise ConfigurationError(
+                        f"{profile.package} has a column {column!r}, as {columns[column]} has; "
+                        f"call it {profile.id}_{column}"
+                    )
+                columns[column] = profile.id
             if kind in score_sites:
                 raise ConfigurationError(
                     f"{profile.package} has a score {kind!r}, as {score_sites[kind]} has; "

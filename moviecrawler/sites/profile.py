@@ -113,12 +113,13 @@ class ScoreProfile:
     average_scale: int | None = None
     """The highest `Score.average`; None for a score without one."""
     columns: tuple[str, str] | None = None
-    """The columns of its value and of its count where titles are rows; None for a finer score."""
+    """The columns of its value and of its count where titles are rows, unlike those of every other
+    score of any site; None for a finer score."""
     form: str = "g"
     """The format of a value in a table, such as `.1f`."""
     unit: str = ""
     facts: tuple[str, ...]
-    """What its site publishes beside the value: fields of `Score`."""
+    """What its site publishes beside the value: fields of `Score` such as `count` or `average`."""
     rates_seasons: bool = True
     """Whether its site rates seasons; otherwise a season has the mean of its episodes."""
 
@@ -214,7 +215,12 @@ class SiteProfile:
     show them, too."""
 
     def __post_init__(self) -> None:
-        """Raise ConfigurationError for a name that can't be one in SQL."""
+        """Raise ConfigurationError for a domain without a dot, and a name that can't be in SQL."""
+        for domain in self.domains:
+            if not domain.startswith("."):
+                raise ConfigurationError(
+                    f"domains of {self.id} has {domain!r}; write a dot before it, as .{domain}"
+                )
         columns = [name for score in self.scores.values() for name in score.columns or ()]
         for name in (self.id, *self.scores, *columns):
             if not _SQL_NAME.fullmatch(name):

@@ -244,7 +244,7 @@ def test_a_second_process_waits_for_the_first_and_goes_on_after_its_death(
 
 
 def table(rows: int) -> bytes:
-    return gzip.compress(b"id\tvotes\n" + b"tt0000001\t5\n" * rows)
+    return gzip.compress(b"id\tvotes\n" + b"tt0000001\t5\n" * rows, mtime=0)
 
 
 @pytest.mark.promise(
