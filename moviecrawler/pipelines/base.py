@@ -105,6 +105,7 @@ class BatchingPipeline:
         self._pending: dict[Record, None] = {}  # records without an outcome, in order
         self._pending_bytes = 0
         self._most_pending = 0
+        self._opening: asyncio.Event | None = None
         self._loading: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()
@@ -142,6 +143,13 @@ class BatchingPipeline:
         Raises CloseSpider when it can't be opened, unless STORE_UNREACHABLE is `wait` and a later
         try may work.
         """
+        self._opening = asyncio.Event()
+        try:
+            await self._open()
+        finally:
+            self._opening.set()
+
+    async def _open(self) -> None:
         self._loop = asyncio.get_running_loop()
         # With an empty queue nothing more comes to fill a batch, so it is written now.
         self._signals.connect(self._hurry, nothing_queued)
@@ -181,6 +189,9 @@ class BatchingPipeline:
 
     async def close_spider(self) -> None:
         """Write everything in the time for that, and spool what the store did not take."""
+        if self._opening is not None:
+            # Another store was refused, so that the crawl ends, while this one is being opened.
+            await self._opening.wait()
         if self._loading is None or self._writing is None:
             return  # the store was never opened
         if self._has_signal:
