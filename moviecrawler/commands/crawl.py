@@ -122,9 +122,10 @@ class Command(CrawlCommand):
         plan.follow(self, [crawler for crawler, _ in chosen])
         self._start(chosen)
         crawlers = [crawler for crawler in self._tasks if crawler.spider is not None]
-        print("\n  ".join(joint_lines(crawlers, plan.describe_unknown())), file=sys.stderr)
+        if lines := joint_lines(crawlers, plan.describe_unknown()):
+            print("\n  ".join(lines), file=sys.stderr)
         codes = [exit_code(crawler.stats.get_stats()) for crawler in crawlers]
-        self.exitcode = max(self.exitcode, *codes, key=_badness)
+        self.exitcode = max([self.exitcode, *codes], key=_badness)
 
     def _checked(self, name: str, arguments: Mapping[str, str]) -> Crawler:
         """Return the crawler of a spider. Raises ConfigurationError."""

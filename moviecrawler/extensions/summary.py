@@ -251,10 +251,13 @@ def joint_lines(crawlers: Sequence[Crawler], unknown: str) -> list[str]:
     """Return the lines of several crawls: all together, each, and what they have in common.
 
     Args:
-        crawlers: Those that have made their own lines.
+        crawlers: Those that were interrupted before they began have no lines.
         unknown: What was requested of a site without an id there.
     """
-    summaries = [summary for crawler in crawlers if (summary := crawler.get_extension(Summary))]
+    made = [summary for crawler in crawlers if (summary := crawler.get_extension(Summary))]
+    summaries = [summary for summary in made if summary.lines]
+    if not summaries:
+        return []
     counts = Counter[str]()
     stats = Counter[str]()
     parts: defaultdict[str, list[str]] = defaultdict(list)
