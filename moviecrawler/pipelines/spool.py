@@ -41,6 +41,7 @@ class Spool:
         self._store = store
         self._types = {kind.__name__: kind for kind in item_types}
         self._lock = FileLock(data_dir / f"spool-{store}.lock", timeout=0, thread_local=False)
+        self._is_done = False
 
     def write(self, items: Iterable[Any]) -> Path:
         """Write items to a new file, and return its path. Raises OSError."""
@@ -61,7 +62,7 @@ class Spool:
     def begin_loading(self) -> list[Path]:
         """Return the files of earlier runs, oldest first; none while another process loads them.
 
-        Then call `end_loading`.
+        Then call `end_loading`, or before, from another thread: then there are none.
         """
         if not self._folder.is_dir():
             return []
@@ -69,10 +70,14 @@ class Spool:
             self._lock.acquire()
         except Timeout:
             return []
+        if self._is_done:  # nobody would release it
+            self._lock.release()
+            return []
         return sorted(self._folder.glob(f"{self._store}-*.jsonl"))
 
     def end_loading(self) -> None:
         """Let another process load the files that are left."""
+        self._is_done = True
         self._lock.release()
 
     def read(self, path: Path) -> tuple[list[Any], list[str]]:

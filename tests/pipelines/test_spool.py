@@ -22,7 +22,9 @@ from scrapy.http import TextResponse
 from moviecrawler.basics.errors import TransientStoreError
 from moviecrawler.extensions.completion import ItemCompletion
 from moviecrawler.frontier.leases import LeaseTracker
+from moviecrawler.items import Movie
 from moviecrawler.pipelines.files import append_rejected
+from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import store_opened
@@ -190,6 +192,14 @@ async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes
     assert run.outcomes() == {"tt0000001": "lost"}
     assert "neither stored nor spooled" in (run.reported[0][2] or "")
     assert ended == [("1", "back")]
+
+
+def test_a_crawl_that_ends_while_it_looks_for_files_leaves_them_to_the_next(tmp_path: Path) -> None:
+    ended = Spool(tmp_path, "memory", [Movie])
+    written = ended.write([make_movie(1)])
+    ended.end_loading()
+    assert ended.begin_loading() == []
+    assert Spool(tmp_path, "memory", [Movie]).begin_loading() == [written]
 
 
 def test_a_line_that_a_full_disk_has_cut_does_not_spoil_the_next(
