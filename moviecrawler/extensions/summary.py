@@ -205,7 +205,7 @@ class Summary:
         is_finished = stats["finish_reason"] == "finished"
         nothing = "nothing found" if is_finished else "the crawl ended first"
         titles = sum(self.counts.values())
-        return f"{titles:,} titles asked for: {', '.join(shown) or nothing}"
+        return f"{titles:,} titles requested: {', '.join(shown) or nothing}"
 
     def _why(self, outcome: str, count: int) -> str:
         """Return the most frequent reasons of an outcome, in brackets."""
@@ -271,7 +271,7 @@ def joint_lines(crawlers: Sequence[Crawler], unknown: str) -> list[str]:
     ends = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
     opened = set[str]().union(*(summary.stores for summary in summaries))
     return [
-        f"all: {counts.total():,} titles asked for: {ends or 'nothing found'}",
+        f"all: {counts.total():,} titles requested: {ends or 'nothing found'}",
         *(summary.lines[0] for summary in summaries),
         f"stores: {_stores(stats, opened)}",
         f"refusals: {'; '.join(parts['refusals']) or 'none'}",

@@ -1,4 +1,4 @@
-"""The base of all spiders: arguments, lists of titles, and the outcome of every title asked for."""
+"""The base of all spiders: arguments, lists of titles, and the outcome of every requested title."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ DUE_BATCH = 32
 class MovieSpider(scrapy.Spider):
     """Fetches list pages and title pages of one site.
 
-    Every title asked for ends as a Movie, or as a Miss that says why there is none (and then as the
+    Every requested title ends as a Movie, or as a Miss that says why there is none (and then as the
     Movie of what the list that led to it said, if one did).
     """
 
@@ -283,7 +283,7 @@ class MovieSpider(scrapy.Spider):
             yield request
 
     async def requests_of_arguments(self) -> AsyncIterator[Request]:
-        """Yield a request for each title requested, and the list's first."""
+        """Yield a request for each requested title, and the list's first."""
         for request in self.requests_of_titles():
             yield request
         if self.plan.list_name is not None:

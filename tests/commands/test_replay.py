@@ -248,7 +248,7 @@ def test_a_file_whose_items_were_not_stored_is_read_again(crawled: Crawled, tmp_
 
 
 @pytest.mark.promise(
-    "The exit code is 0 only when every title asked for was stored or stated absent."
+    "The exit code is 0 only when every requested title was stored or stated absent."
 )
 @pytest.mark.parametrize(
     ("changes", "log"),
@@ -271,7 +271,7 @@ def test_pages_that_give_no_title_fail_and_are_told(
     assert ended.code == 1
     assert ended.stat("frontier/run/failed") == total == TITLES
     assert log in ended.log
-    assert f"replay: {TITLES} titles asked for: {TITLES} failed" in ended.log
+    assert f"replay: {TITLES} titles requested: {TITLES} failed" in ended.log
 
 
 @pytest.mark.promise("A replay asks no site, and goes on where it was broken off.")

@@ -26,12 +26,12 @@ from tests.services.replica import IDS
 pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
 
 WRONG = {"finish_reason": "finished", "frontier/dead_letters": 1}
-LINES = ["imdb: 100 titles asked for", "stores: none"]
+LINES = ["imdb: 100 titles requested", "stores: none"]
 TEXT = """\
 imdb: something is wrong
 - requests that became dead letters: 1
 
-imdb: 100 titles asked for
+imdb: 100 titles requested
 stores: none"""
 
 

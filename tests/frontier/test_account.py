@@ -26,7 +26,7 @@ def changed(**figures: int) -> Account:
 
 
 @pytest.mark.promise(
-    "The exit code is 0 only when every title asked for was stored or stated absent."
+    "The exit code is 0 only when every requested title was stored or stated absent."
 )
 @pytest.mark.parametrize(
     ("account", "reason", "further", "code"),

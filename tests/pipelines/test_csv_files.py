@@ -296,7 +296,7 @@ def test_files_that_can_not_be_replaced_are_told_and_replaced_by_the_next_crawl(
 
 
 @pytest.mark.promise(
-    "The exit code is 0 only when every title asked for was stored or stated absent."
+    "The exit code is 0 only when every requested title was stored or stated absent."
 )
 @pytest.mark.parametrize("is_replaced", [False, True], ids=["deleted", "replaced"])
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ WITHOUT_NETWORK = {"http_proxy": "http://127.0.0.1:1"}
 
 
 @pytest.mark.promise(
-    "The exit code is 0 only when every title asked for was stored or stated absent."
+    "The exit code is 0 only when every requested title was stored or stated absent."
 )
 @pytest.mark.parametrize("site", EVERYTHING)
 def test_a_list_of_three_budgets_is_stored_on_the_third_day(

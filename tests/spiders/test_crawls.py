@@ -60,7 +60,7 @@ RENAMED = next(site_id for site_id in COLLECTION.ids["rottentomatoes"].values() 
 
 
 @pytest.mark.promise(
-    "Every title asked for ends as stored, as a miss with its reason, or as a dead letter."
+    "Every requested title ends as stored, as a miss with its reason, or as a dead letter."
 )
 @pytest.mark.promise("The user agent says what this is, and how to reach the operator.")
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_ids_urls_and_a_file_name_titles_and_those_that_the_site_does_not_have_a
 
 
 @pytest.mark.promise(
-    "Every title asked for ends as stored, as a miss with its reason, or as a dead letter."
+    "Every requested title ends as stored, as a miss with its reason, or as a dead letter."
 )
 @pytest.mark.parametrize(
     ("fault", "code", "outcome", "requests"), [("404", 0, "absent", 1), ("500", 1, "failed", 4)]

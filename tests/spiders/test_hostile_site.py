@@ -25,7 +25,7 @@ SETTINGS = {
 
 
 @pytest.mark.promise(
-    "Every title asked for ends as stored, as a miss with its reason, or as a dead letter."
+    "Every requested title ends as stored, as a miss with its reason, or as a dead letter."
 )
 def test_one_worker_stores_what_is_good_and_accounts_for_the_rest(tmp_path: Path) -> None:
     good = Collection(1, 20).imdb_ids
