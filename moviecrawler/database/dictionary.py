@@ -276,9 +276,12 @@ def _docstrings() -> dict[str, dict[str, str]]:
     return found
 
 
+_hints_of = cache(get_type_hints)  # a crawl that ends asks for hundreds of columns
+
+
 def _unit_of(item: type, attribute: str) -> str:
     """Return the unit of a field of an item, of which its type says what it is."""
-    hint: Any = get_type_hints(item, include_extras=True).get(attribute)
+    hint: Any = _hints_of(item, include_extras=True).get(attribute)
     for part in (hint, *get_args(hint)):
         for meta in getattr(part, "__metadata__", ()):
             if meta.extra:
