@@ -1,5 +1,6 @@
 """What README.md and the READMEs of folders show is what happens."""
 
+import doctest
 import json
 import re
 import shlex
@@ -45,7 +46,7 @@ ELSEWHERE = {
     ".ci/run": "It runs these tests.",
     (
         "redis-server|mkdir|\\(cd node|scrapyd-deploy|curl .*:6800/|SCRAPYD_HTTP_PORT="
-    ): "tests/deploy/test_readme_cluster.py",
+    ): "tests/deploy/test_guide_cluster.py",
     "redis-cli rpush imdb:start_urls": "tests/frontier/test_shared_crawls.py",
     "curl http://127.0.0.1:8000/__replica__": "tests/crawling.py",
     "export (IMDB|METACRITIC|ROTTENTOMATOES)_URL": "tests/test_readme.py",
@@ -57,6 +58,10 @@ ELSEWHERE = {
     "python -m tests.data_document|export DATA_DIR=": "tests/test_data_document.py",
     "python -m tests.pictures": "tests/test_pictures.py",
     "python -m tests.dashboard.pictures": "tests/dashboard/test_browser.py",
+    "export DATABASE_URL=": "tests/test_first_hour.py",
+    "REDIS_URL=redis://127.0.0.1:6379/0 scrapyd/entrypoint.sh": (
+        "tests/deploy/test_guide_cluster.py"
+    ),
     "export REDIS_URL=redis://:password@redis.example": "Nobody has that Redis.",
     "docker|kubectl|scrapyd/secrets.sh": (
         "Docker and Kubernetes are nowhere in the tests; tests/deploy reads their files."
@@ -187,7 +192,8 @@ def test_commands_of_other_programs_are_run_elsewhere() -> None:
 def test_crawl_command_is_accepted(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "titles.txt").write_text("tt0111161\n")
+    for name in ("titles.txt", "watchlist.csv"):
+        (tmp_path / name).write_text("tt0111161\n")
     (tmp_path / "films.csv").write_text(
         "imdb_id,metacritic_id,rottentomatoes_id\ntt0111161,movie/a,m/a\n"
     )
@@ -228,8 +234,11 @@ def test_messages_that_the_readme_explains_are_those_of_the_code() -> None:
     assert [message for message in messages if message not in code] == []
 
 
-def test_lines_of_the_readme_are_short() -> None:
-    assert [line for line in README.splitlines() if len(line) > 120] == []
+@pytest.mark.parametrize(
+    "document", [path for path in DOCUMENTS if ">>> " in path.read_text("utf-8")], ids=str
+)
+def test_python_that_a_document_shows_gives_what_it_shows(document: Path) -> None:
+    assert doctest.testfile(str(document), module_relative=False).failed == 0
 
 
 def test_links_lead_to_files_and_headings() -> None:

@@ -1061,7 +1061,9 @@ def test_wrong_usage_has_a_code_of_its_own_and_no_summary(
 
 
 CRON = re.search(
-    r"^    15 6 \* \* \*  (.*)$", (PROJECT / "README.md").read_text("utf-8"), re.MULTILINE
+    r"^    15 6 \* \* \*  (.*)$",
+    (PROJECT / "moviecrawler/guides/every_day.md").read_text("utf-8"),
+    re.MULTILINE,
 )
 
 

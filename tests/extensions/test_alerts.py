@@ -66,7 +66,8 @@ def test_a_crawl_posts_what_is_wrong_with_it_and_its_summary(
         finished = scrapy(*command, data=tmp_path, replica=replica, **options)
     text = next(message["text"] for message in hook.messages if "text" in message)
     assert text.startswith(
-        "imdb: something is wrong\n- none of 3 requested titles was stored\n\nimdb: 3 titles requested"
+        "imdb: something is wrong\n- none of 3 requested titles was stored\n\n"
+        "imdb: 3 titles requested"
     )
     assert len(text.splitlines()) == 3 + 5
     assert len(hook.messages) == 2

@@ -1,4 +1,4 @@
-"""The README's commands for two nodes are run as they stand, but on ports that are free."""
+"""The guide's commands for two nodes are run as they stand, but on ports that are free."""
 
 import json
 import os
@@ -33,7 +33,8 @@ def test_two_nodes_start_and_take_a_job(tmp_path: Path) -> None:
     folder = copy_project(tmp_path / "moviecrawler")
     shutil.copytree(PROJECT / "scrapyd", folder / "scrapyd")
     (folder / "redis-server").symlink_to(executable())
-    shown = (PROJECT / "README.md").read_text("utf-8").partition(_HEAD)[2].partition("\n\n")[0]
+    guide = (PROJECT / "moviecrawler/guides/many_machines.md").read_text("utf-8")
+    shown = guide.partition(_HEAD)[2].partition("\n\n")[0]
     commands = [line.strip() for line in shown.splitlines() if _INSTALL not in line]
     script = "\n".join(["set -e", *commands]).replace(
         "--appendonly yes", "--appendonly yes --port 6379"
