@@ -198,7 +198,7 @@ class RequestOptions(Options, frozen=True, kw_only=True, rename=str.upper):
 class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Stores.
 
-    A store is used when its setting is there.
+    Setting one of these enables the store.
     """
 
     data_dir: str = "data"
@@ -265,7 +265,7 @@ class FrontierOptions(
     node: str = ""
     """The name of this machine; empty means its host name."""
     asked_at: Annotated[float, Meta(ge=0, le=1e11)] = 0.0
-    """Unix time at which a node queued the job; a run that was over before then is begun again."""
+    """Unix time at which a node queued the job; a run that finished before then starts again."""
     dupefilter: Literal["set", "bloom"] = "set"
     """The dedupe set of a run in Redis: `set`, which is exact, or `bloom`, which needs less memory
     above a million pages."""
@@ -273,7 +273,7 @@ class FrontierOptions(
     """Seconds without a heartbeat after which a worker's requests are queued again; without Redis,
     those of a process that has ended are queued at once."""
     deliveries: Annotated[int, Meta(ge=2, le=99)] = 5
-    """Workers that may die of a request before it becomes a dead letter."""
+    """Deliveries after which a request is dead-lettered."""
     patience: Seconds = 600.0
     """Seconds that a worker waits for a site that can't be reached, or for what keeps the queue,
     before it ends."""

@@ -53,7 +53,7 @@ Handlers run in the event loop's thread and must not block.
 """
 
 store_opened = object()
-"""Sent once a store of movies, before its first item. Keyword argument: `store` (str)."""
+"""Sent once per store, before its first item. Keyword argument: `store` (str)."""
 
 titles_fresh = object()
 """Sent when titles of a request are not fetched, as their records are younger than

@@ -48,15 +48,15 @@ FIGURES = tuple(
         ("crawls", "Crawls that ended.", "crawl/(?:complete|incomplete|unfinished)"),
         (
             "crawls_incomplete",
-            "Crawls that ended without all that they were asked for.",
+            "Crawls that finished incomplete.",
             "crawl/incomplete",
         ),
         (
             "stalled_seconds",
-            "Time in which nothing came in although something was asked for.",
+            "Seconds without a response while requests were in flight.",
             "crawl/stalled_seconds",
         ),
-        ("titles_asked", "Titles asked for.", "titles/asked"),
+        ("titles_asked", "Requested titles.", "titles/asked"),
         ("titles", "Titles that ended, by outcome.", r"titles/(?P<outcome>(?!asked)\w+)"),
         ("pages", "Title pages that were read.", "pages/read"),
         ("unreadable_pages", "Pages that could not be read.", r"extraction/errors/[\w.]+"),

@@ -207,7 +207,7 @@ class Report(msgspec.Struct):
         if self.stopped and self.reason in {None, "shutdown"}:
             return "handed_back", "its node was stopped"
         if self.reason is None and _HANG.search(self.errors):
-            return "died", "killed, as its event loop did not run for too long"
+            return "died", "killed: event loop blocked for too long"
         if self.reason is None and self.signal is not None:
             return "died", f"killed by signal {self.signal}"
         reason = self.reason or self.closing
@@ -285,7 +285,7 @@ def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
     for name in job.settings:
         if name not in JOB_SETTINGS:
             raise ConfigurationError(
-                f"setting {name} can't be made by a job; make it in the project's settings.py "
+                f"setting {name} cannot be set by a job; set it in the project's settings.py "
                 "and deploy that, or in the nodes' environment. "
                 "moviecrawler/SETTINGS.md says which a job can make"
             )

@@ -28,7 +28,7 @@ COUNTERS = "{cluster}:counters"
 """HASH: `<result>/<spider>` (see `RESULTS`) → how many jobs ended so; `node_lost` → how many nodes'
 heartbeats stopped before they left."""
 CHANGED = "{cluster}:changed"
-"""STRING: a new text after each change of the state; figures of memory don't count as one."""
+"""STRING: opaque token that changes with the state; memory metrics do not change it."""
 EGGS = "{cluster}:eggs"
 """HASH: `<project>/<version>` → JSON of `Egg`. At most 20 a project."""
 EGG_FILES = "{cluster}:egg_files"

@@ -187,8 +187,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     finished: list[JobStatus] = []
     """Finished jobs, the latest first."""
     eggs: list[Egg] = []
-    """Versions in the order of their deployment, so that names need no order, and to roll back is
-    to deploy again."""
+    """Versions, oldest deployment first; the last one is current. Roll back by redeploying."""
 
     @property
     def jobs(self) -> list[JobStatus]:

@@ -279,7 +279,7 @@ def refusal(options: NodeOptions, request: Request, service: bytes) -> tuple[int
         if not is_user | is_deployer:
             return http.UNAUTHORIZED, "give a user name and a password that the node knows"
         if service in _DEPLOYING and not is_deployer:
-            return http.FORBIDDEN, "this needs the password for deploying"
+            return http.FORBIDDEN, "deploy password required"
     elif not _answers_to(options, request.getHeader("host") or ""):
         return (
             http.FORBIDDEN,

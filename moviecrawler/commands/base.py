@@ -63,7 +63,7 @@ def program() -> str:
 def whole_number(text: str, above: int = 0) -> int:
     """Return the number of an argument."""
     if not text.isascii() or not text.isdigit() or int(text) <= above:
-        raise ArgumentTypeError(f"{text!r} is no whole number above {above}")
+        raise ArgumentTypeError(f"{text!r} is not an integer greater than {above}")
     return int(text)
 
 

@@ -193,7 +193,7 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     if source.damaged:
         command.fail(f"{source.damaged:,} rows left out, the first: {source.first_damage}")
     if opts.source == "imdb" and opts.kinds is None:
-        print("only films were asked for; --kinds movie,series takes series, too")
+        print("imported films only; add --kinds movie,series for series")
 
 
 def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:

@@ -33,7 +33,7 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no date such as 2026-03-01") from None
+        raise ArgumentTypeError(f"{text!r} is not a date; use YYYY-MM-DD") from None
 
 
 class Command(BaseCommand, ScrapyCommand):

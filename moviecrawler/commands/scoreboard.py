@@ -1,4 +1,4 @@
-"""`scrapy scoreboard`: print one row a title with every site's scores, or all of one title."""
+"""`scrapy scoreboard`: print one row per title with every site's scores, or all of one title."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _names(text: str) -> list[str]:
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Print one row a title with every site's scores, or all that is known of one title.
+    """Print one row per title with every site's scores, or all that is known of one title.
 
     Rows come by the rank in IMDb's list, then by votes. The scores are those of the database that
     DATABASE_URL names, or of the embedded one. An id, a URL or words of a title print that title on

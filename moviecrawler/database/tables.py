@@ -377,7 +377,7 @@ SCORE_HISTORY: Final = Table(
 )
 PEOPLE: Final = Table(
     name="people",
-    meaning="Everybody who is credited, each once a site.",
+    meaning="Everybody who is credited, once per site.",
     source="the site's pages; IMDb's name.basics",
     columns={
         **_SITE,

@@ -107,7 +107,7 @@ class Progress:
             )
             if now - self._changed_at >= self._quiet:
                 self._quiet *= 2
-                message = "Nothing has come in and no title has ended for %.0f s; requests wait %s"
+                message = "No response and no finished title for %.0f s; requests wait %s"
                 logger.info(
                     message, now - self._changed_at, waits, extra={"spider": self._crawler.spider}
                 )

@@ -147,7 +147,7 @@ class DatasetSpider(ListSpider):
             if not has_datasets:
                 instead = "for its datasets set IMDB_DATASETS_URL, as IMDB_URL is no host of IMDb's"
             logger.warning(
-                "IMDb's pages can't be had (%s); %s", error, instead, extra={"spider": self}
+                "IMDb's pages are not accessible (%s); %s", error, instead, extra={"spider": self}
             )
             return has_datasets
         return False

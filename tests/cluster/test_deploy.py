@@ -67,7 +67,7 @@ def test_deploys_every_file_from_a_checkout_to_all_nodes(checkout: Path, nodes: 
         ("raise ValueError('broken there')", DEPLOY_PASSWORD, "ValueError: broken there"),
         ("", DEPLOY_PASSWORD, "the egg holds no spider"),
         ("", "guessed-pass", "give a user name and a password"),
-        ("", AUTH[1], "this needs the password for deploying"),
+        ("", AUTH[1], "deploy password required"),
     ],
 )
 def test_deploy_that_is_refused_exits_with_1_and_the_version_before_stays(

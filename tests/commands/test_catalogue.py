@@ -22,7 +22,7 @@ from tests.waiting import LONGEST, wait_for
 
 Run = Callable[..., Finished]
 NOTHING_ELSE = "0 changed, 0 removed, 0 ids on other sites, 0 rows left out\n"
-ONLY_FILMS = "only films were asked for; --kinds movie,series takes series, too\n"
+ONLY_FILMS = "imported films only; add --kinds movie,series for series\n"
 
 
 @pytest.fixture(scope="module")

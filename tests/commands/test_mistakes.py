@@ -78,13 +78,13 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
         (
             ["replay", "--to", "yesterday", "."],
             2,
-            "--to: 'yesterday' is no date such as 2026-03-01",
+            "--to: 'yesterday' is not a date; use YYYY-MM-DD",
         ),
         (["replay", ".", "elsewhere"], 2, "takes no argument 'elsewhere'"),
         (["replay", "."], 2, "'.' holds no archive: it has no folder raw"),
         (["catalogue"], 2, "the following arguments are required: ACTION"),
         (["catalogue", "import", "imdb", "--kinds", "film"], 2, "--kinds: names 'film'"),
-        (["catalogue", "import", "imdb", "--years", "x"], 2, "--years: 'x' is no whole number"),
+        (["catalogue", "import", "imdb", "--years", "x"], 2, "--years: 'x' is not an integer"),
         (
             ["catalogue", "import", "imdb", "--from", "file:///tmp"],
             2,
@@ -122,7 +122,7 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
         (["catalogue", "status", *DATABASE], 1, "scrapy catalogue: "),
         (["changes", "--since", "monday"], 2, "--since: 'monday' is no day such as 2026-11-28"),
         (["changes", "--since", "2026-11-28"], 1, "movies.sqlite3 yet; crawl first: "),
-        (["scoreboard", "--limit", "0"], 2, "--limit: '0' is no whole number above 0"),
+        (["scoreboard", "--limit", "0"], 2, "--limit: '0' is not an integer greater than 0"),
         (
             ["scoreboard", "-s", "SQLITE_ENABLED=0"],
             2,

@@ -95,9 +95,8 @@ def test_robots_txt_decides_before_the_first_page(
     if is_allowed:  # the server has no such pages
         assert (len(pages), found.misses) == (2, {"tt0900001": "absent", "tt0900002": "absent"})
     else:
-        assert (
-            "IMDb's pages can't be had (by robots.txt); reading its datasets instead" in found.log
-        )
+        expected = "IMDb's pages are not accessible (by robots.txt); reading its datasets instead"
+        assert expected in found.log
         assert (found.code, pages, len(found.movies)) == (0, [], 2)
 
 
@@ -122,7 +121,7 @@ def test_where_robots_txt_can_not_be_had_the_datasets_are_read_and_the_reason_is
             site.answers["/robots.txt"] = told
         url = site.url if told is not None else "http://127.0.0.1:9"
         found = crawl(server, tmp_path / "data", "ids=tt0900001", IMDB_URL=url)
-    assert f"IMDb's pages can't be had ({why}" in found.log
+    assert f"IMDb's pages are not accessible ({why}" in found.log
     assert "reading its datasets instead" in found.log
     assert (found.code, len(found.movies), site.pages) == (0, 1, [])
 

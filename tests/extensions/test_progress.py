@@ -37,7 +37,7 @@ def test_log_says_how_far_a_crawl_is_and_less_and_less_often_what_it_waits_for(
     assert [record.getMessage() for record in caplog.records] == [
         "6 of 20 titles done (36 a minute): 5 stored, 1 absent",
         *(
-            f"Nothing has come in and no title has ended for {seconds} s; "
+            f"No response and no finished title for {seconds} s; "
             "requests wait for an answer of imdb: 1"
             for seconds in (20, 40, 80, 160)
         ),
