@@ -57,7 +57,7 @@ FORMULA = title("imdb", "tt0000004", "=Lamp", Score(kind="imdb", value=5.5, coun
 
 
 @pytest.mark.promise(
-    "The scoreboard has one row per title, with the scores of all sites: lists first, then by votes."
+    "The scoreboard has one row per title, with all sites' scores: lists first, then by votes."
 )
 def test_lists_come_first_in_their_order_then_what_most_voted_on(tmp_path: Path) -> None:
     def voted(number: int, votes: int | None, **more: Any) -> Movie:

@@ -150,7 +150,7 @@ def test_datasette_says_what_every_table_and_column_is(folder: Path) -> None:
                 columns = [row[1] for row in connection.execute(f"PRAGMA table_info({name})")]
                 assert all(tables[name]["columns"][column] for column in columns), name
     page = browse(folder, "/movies/scoreboard")
-    assert "One row per title with every site" in page
+    assert "One row per title with all sites" in page
     assert "Tomatometer (critics)." in page
     assert "facet-results" in page
 

@@ -74,7 +74,7 @@ def assert_same(
     "Every store holds the same records, and a replay of the archived pages gives them again."
 )
 @pytest.mark.promise(
-    "The scoreboard has one row per title, with the scores of all sites: lists first, then by votes."
+    "The scoreboard has one row per title, with all sites' scores: lists first, then by votes."
 )
 def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_archive(
     database_url: str,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 VIEWS: Final = {
     "list_ranks": "The rank of each title in each list.",
     "title_scores": "Each score of a title once: that of its own site, if that is stored.",
-    "scoreboard": "One row per title with every site's scores; seasons and episodes have their own.",
+    "scoreboard": "One row per title with all sites' scores; seasons and episodes have their own.",
     "series_parts": "What season_scores and episode_scores are made of.",
     "episode_scores": "One row an episode with every site's scores.",
     "season_scores": "One row a season with every site's scores, or the mean of its episodes'.",
