@@ -219,7 +219,7 @@ def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match
     against = contradiction(a, b)
     if against is not None:
         return Match(score=0.0, reasons=[f"but {against}"], decision="refused", is_candidate=False)
-    same_id = a.imdb_id is not None and a.imdb_id == b.imdb_id
+    same_id = _have_same_id(a, b)
     are_series = _are_series(a, b)
     facts = facts_of(a, b)
     maker = "creator" if are_series else "director"
@@ -256,6 +256,15 @@ def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match
         decision=_decision(facts, score, named, SERIES if are_series else FILMS),
         is_candidate=facts.likeness != "none" or named > 0,
     )
+
+
+def have_something_in_common(a: Title, b: Title) -> bool:
+    """Return whether two titles are a candidate for `compare`, which takes much longer."""
+    return _have_same_id(a, b) or _likeness(a, b) != "none"
+
+
+def _have_same_id(a: Title, b: Title) -> bool:
+    return a.imdb_id is not None and a.imdb_id == b.imdb_id
 
 
 def decide(facts: Facts, rules: Sequence[Rule]) -> Rule:

@@ -23,6 +23,7 @@ from moviecrawler.matching.comparing import (
     Match,
     compare,
     contradiction,
+    have_something_in_common,
     weight,
 )
 from moviecrawler.matching.facts import TitleFacts
@@ -270,8 +271,11 @@ def _pairs_of(titles: Mapping[int, Title], crowded: set[str] | None) -> Iterator
     """Yield each pair of titles of different sites that may be one, once."""
     compared: set[tuple[int, int]] = set()
     for i, j in _candidates(titles, crowded):
-        if (i, j) not in compared:
-            compared.add((i, j))
+        if (i, j) in compared:
+            continue
+        compared.add((i, j))
+        # Most titles that share a key share only a subtitle.
+        if have_something_in_common(titles[i], titles[j]):
             found = compare(titles[i], titles[j])
             if is_rival(found):
                 yield Pair(i, j, found, weight(found, titles[i], titles[j]))
