@@ -71,6 +71,7 @@ def _parser_of_all(settings: Settings) -> argparse.ArgumentParser:
     from scrapy.addons import AddonManager  # noqa: PLC0415 - as above
     from scrapy.spiderloader import SpiderLoader  # noqa: PLC0415 - as above
 
+    from moviecrawler.commands.crawl import arguments_of_all  # noqa: PLC0415 - as above
     from moviecrawler.scrapy_internals import commands_of  # noqa: PLC0415 - as above
 
     AddonManager.load_pre_crawler_settings(settings)
@@ -78,7 +79,7 @@ def _parser_of_all(settings: Settings) -> argparse.ArgumentParser:
 
     def spider_arguments(parsed_args: Any, **_: Any) -> Iterator[str]:
         if parsed_args.spider == "all":
-            return (f"{name}=" for name in ("file", "ids", "limit", "skip_newer_than", "wikidata"))
+            return (f"{name}=" for name in sorted(arguments_of_all(spiders)))
         return _spider_arguments(spiders.load(parsed_args.spider))
 
     def setting_names(**_: Any) -> Iterator[str]:

@@ -25,7 +25,7 @@ from scrapy.settings import BaseSettings
 from moviecrawler.basics.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.basics.texts import fold, printable, shown
 from moviecrawler.scrapy_internals import check_options
-from moviecrawler.sites import SITES
+from moviecrawler.sites import SCORES, SITES
 
 if TYPE_CHECKING:
     import argparse
@@ -158,8 +158,6 @@ def _check_options(command: Command, opts: argparse.Namespace, process: Callable
         hear_ctrl_c()  # which ends what is typed there
     for text in opts.set:
         name, _, value = text.partition("=")
-        if "=" not in text:
-            raise UsageError(f"-s {text!r} has no value; give -s NAME=VALUE", print_help=False)
         if isinstance(settings.get(name), BaseSettings):
             try:
                 msgspec.json.decode(value, type=dict[str, Any])
@@ -191,12 +189,10 @@ if is_program and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def print_json(value: Any, *, indent: int | None = None) -> None:
-    """Print a value as a line of JSON, or as several."""
-    line = msgspec.json.encode(value)
-    sys.stdout.buffer.write(
-        (line if indent is None else msgspec.json.format(line, indent=indent)) + b"\n"
-    )
+def print_json(value: Any, *, indent: int = -1) -> None:
+    """Print a value as a line of JSON; with an indent of 0 or more, as several."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=indent)
+    sys.stdout.buffer.write(text + b"\n")
     sys.stdout.buffer.flush()
 
 
@@ -207,6 +203,14 @@ def print_csv(header: Iterable[str], rows: Iterable[Iterable[Any]], *, excel: bo
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="")
     write_csv(sys.stdout, header, rows, excel=excel)
+
+
+def score_text(kind: str, value: float | None) -> str:
+    """Return the value of a score as its site writes it."""
+    if value is None:
+        return NONE
+    score = SCORES.get(kind)
+    return f"{value:{score.form}}{score.unit}" if score else f"{value:g}"
 
 
 def table_lines(

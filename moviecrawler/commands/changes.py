@@ -21,6 +21,7 @@ from moviecrawler.commands.base import (
     print_csv,
     print_json,
     program,
+    score_text,
     table_lines,
 )
 from moviecrawler.sites import SCORES, SITES
@@ -118,12 +119,9 @@ def _cells(change: Change) -> list[str]:
     title = printable(change.title)
     year = NONE if change.year is None else str(change.year)
     if change.score is not None:
-        score = SCORES[change.score]
-        values = [
-            NONE if value is None else f"{value:{score.form}}{score.unit}"
-            for value in (change.before, change.now)
-        ]
-        return [title, year, f"{score.name} {change.change}", *values]
+        what = f"{SCORES[change.score].name} {change.change}"
+        values = [score_text(change.score, value) for value in (change.before, change.now)]
+        return [title, year, what, *values]
     facts = [change.provider, change.offer, change.country, change.quality]
     named = ", ".join(fact for fact in facts if fact)
     return [title, year, printable(f"{change.change}{': ' if named else ''}{named}"), "", ""]

@@ -20,12 +20,14 @@ from moviecrawler.commands.base import program
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
+    from scrapy.crawler import AsyncCrawlerProcess, Crawler
+    from scrapy.settings import Settings
+    from scrapy.spiderloader import SpiderLoaderProtocol
 
     from moviecrawler.catalogue.known_ids import Film
+    from moviecrawler.sites import Site
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +40,10 @@ _MAX_UNKNOWN = 10
 
 class Command(CrawlCommand):
     """Scrapy's command, with an exit code that says what became of all that was requested."""
+
+    # Scrapy sets both before a command runs.
+    crawler_process: AsyncCrawlerProcess
+    settings: Settings
 
     def short_desc(self) -> str:
         from moviecrawler.sites import SITES
@@ -63,7 +69,6 @@ class Command(CrawlCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Have a terminal show one line, and warnings, in place of the log."""
         super().process_options(args, opts)
-        assert self.settings is not None  # noqa: S101 - set by Scrapy before
         self._has_line = _has_line(self.settings, opts)
         if self._has_line:
             from moviecrawler.extensions.progress import LineHandler
@@ -79,7 +84,6 @@ class Command(CrawlCommand):
 
         if len(args) != 1:
             raise UsageError("name one spider", print_help=False)
-        assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
         known = self.crawler_process.spider_loader.list()
         if args[0] not in {*known, _ALL}:
             raise UsageError(
@@ -88,7 +92,7 @@ class Command(CrawlCommand):
             )
         self._tasks: dict[Crawler, Any] = {}
         try:
-            if args[0] == _ALL and _ALL not in known:
+            if args[0] == _ALL:
                 self._crawl_all(opts.spargs)
             else:
                 self._crawl_one(args[0], opts.spargs)
@@ -103,7 +107,7 @@ class Command(CrawlCommand):
         crawler = self._checked(name, arguments)
         self._start([(crawler, arguments)])
         if issubclass(crawler.spidercls, MovieSpider) and crawler.spider is not None:
-            self.exitcode = max(self.exitcode, conclude(crawler), key=_badness)
+            self.exitcode = min(self.exitcode, conclude(crawler), key=_WORST_FIRST.index)
 
     def _crawl_all(self, arguments: Mapping[str, str]) -> None:
         """Crawl all sites in this process, and write one summary."""
@@ -111,12 +115,11 @@ class Command(CrawlCommand):
         from moviecrawler.frontier.account import exit_code
         from moviecrawler.sites import SITES
 
-        assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
         plan = _PlanForAll(self.settings, self.crawler_process.spider_loader, arguments)
         chosen = [
             (self._checked(site, given), given)
             for site in SITES
-            if (given := plan.arguments_of(site)) is not None
+            if (given := plan.next_arguments(site)) is not None
         ]
         Summary.is_joint = True
         plan.follow(self, [crawler for crawler, _ in chosen])
@@ -125,14 +128,13 @@ class Command(CrawlCommand):
         if lines := joint_lines(crawlers, plan.describe_unknown()):
             print("\n  ".join(lines), file=sys.stderr)
         codes = [exit_code(crawler.stats.get_stats()) for crawler in crawlers]
-        self.exitcode = max([self.exitcode, *codes], key=_badness)
+        self.exitcode = min([self.exitcode, *codes], key=_WORST_FIRST.index)
 
     def _checked(self, name: str, arguments: Mapping[str, str]) -> Crawler:
         """Return the crawler of a spider. Raises ConfigurationError."""
         from moviecrawler.addon import check
         from moviecrawler.spiders.base import MovieSpider
 
-        assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
         crawler = self.crawler_process.create_crawler(name)
         check(crawler.settings, crawler.spidercls)
         if issubclass(crawler.spidercls, MovieSpider):
@@ -143,7 +145,6 @@ class Command(CrawlCommand):
         """Run crawls until all have ended."""
         from moviecrawler.extensions.progress import ProgressLine
 
-        assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
         crawls[0][0].signals.connect(leave_out_modules, signals.engine_started)
         self._line = ProgressLine() if self._has_line else None
         for crawler, arguments in crawls:
@@ -160,7 +161,6 @@ class Command(CrawlCommand):
 
     def begin(self, crawler: Crawler, arguments: Mapping[str, str]) -> None:
         """Begin a crawl, or have it begin when the event loop runs."""
-        assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
         if self._line is not None:
             self._line.follow(crawler)
         self._tasks[crawler] = self.crawler_process.crawl(crawler, **arguments)
@@ -171,93 +171,98 @@ class Command(CrawlCommand):
 
 
 class _PlanForAll:
-    """What `all` asks of which site."""
+    """What `all` requests of each site."""
 
     def __init__(
-        self, settings: BaseSettings | None, spiders: Any, arguments: Mapping[str, str]
+        self, settings: Settings, spiders: SpiderLoaderProtocol, arguments: Mapping[str, str]
     ) -> None:
         """Read the arguments. Raises ConfigurationError."""
-        from moviecrawler.catalogue.known_ids import find_ids, read_films
+        from moviecrawler.catalogue.known_ids import read_films
         from moviecrawler.sites import SITES
 
-        assert settings is not None  # noqa: S101 - Scrapy has set them
-        self._settings = settings
-        self._sites = list(SITES)
-        self._known = {site: set(spiders.load(site).arguments) for site in SITES}
+        known = arguments_of_all(spiders)
         if "list" in arguments:
             raise ConfigurationError(
                 f"list is {arguments['list']!r}, which is a list of one site: crawl that site, or "
                 "leave list out for the usual list of each"
             )
-        known = set().union({"wikidata"}, *self._known.values()) - {"list"}
         if unknown := sorted(arguments.keys() - known):
             raise ConfigurationError(
                 f"unknown argument {unknown[0]!r}; {_ALL} takes {', '.join(sorted(known))}"
             )
-        self._arguments = {n: v for n, v in arguments.items() if n not in {"ids", "wikidata"}}
+        self._settings = settings
+        self._arguments = {
+            site: {
+                name: value
+                for name, value in arguments.items()
+                if name != "ids" and name in _arguments_of(spiders, site)
+            }
+            for site in SITES
+        }
         self._wikidata = arguments.get("wikidata")
-        self._films: list[Film] = []
         self._is_by_films = not arguments.keys().isdisjoint({"ids", "file"})
+        if self._wikidata is not None and not self._is_by_films:
+            raise ConfigurationError("wikidata is given without file or ids; name titles, or none")
+        self._films: list[Film] = []
         if self._is_by_films:
             self._films = read_films(settings, arguments.get("ids"), arguments.get("file"))
-            find_ids(settings, self._films, self._wikidata)
-        elif "wikidata" in arguments:
-            raise ConfigurationError("wikidata is given without file or ids; name titles, or none")
-        self._requested = {site: self._ids_of(site) for site in self._sites}
+            self._find_ids()
+        self._requested: dict[Site, list[str]] = {site: [] for site in SITES}
 
-    def _ids_of(self, site: Any) -> list[str]:
-        return list(dict.fromkeys(film.ids[site] for film in self._films if site in film.ids))
-
-    def arguments_of(self, site: Any, ids: list[str] | None = None) -> dict[str, str] | None:
-        """Return the arguments of a site's spider; None when it is asked for nothing.
-
-        Args:
-            site: The site.
-            ids: Titles that have become known only now.
-        """
-        from moviecrawler.spiders.arguments import KNOWN_IDS
-
-        given = {n: v for n, v in self._arguments.items() if n in self._known[site]}
-        if not self._is_by_films:
-            return given
-        known = ",".join(self._requested[site] if ids is None else ids)
-        if not known:
-            return None
-        if ids is not None or "file" not in given:
-            given.pop("file", None)
-            return {**given, "ids": known}
-        return {**given, KNOWN_IDS: known}
-
-    def follow(self, command: Command, crawlers: list[Crawler]) -> None:
-        """Crawl what pages have said: the ids that their titles have on other sites."""
+    def _find_ids(self) -> None:
         from moviecrawler.catalogue.known_ids import find_ids
 
-        left = set(crawlers)
+        find_ids(self._settings, self._films, self._wikidata)
+
+    def next_arguments(self, site: Site) -> dict[str, str] | None:
+        """Return the arguments of a site's next crawl; None when nothing new is known for it."""
+        from moviecrawler.spiders.arguments import KNOWN_IDS
+
+        given = self._arguments[site]
+        if not self._is_by_films:
+            return given
+        known = dict.fromkeys(film.ids[site] for film in self._films if site in film.ids)
+        requested = self._requested[site]
+        new = [site_id for site_id in known if site_id not in requested]
+        if not new:
+            return None
+        is_first = not requested
+        requested += new
+        # The first run goes by the name of its file.
+        if is_first and "file" in given:
+            return {**given, KNOWN_IDS: ",".join(new)}
+        others = {name: value for name, value in given.items() if name != "file"}
+        return {**others, "ids": ",".join(new)}
+
+    def follow(self, command: Command, crawlers: list[Crawler]) -> None:
+        """Crawl the ids that pages of these crawls give for their titles on other sites."""
+        if not self._is_by_films:
+            return
+        running: set[Crawler] = set()
 
         def engine_stopped(sender: Crawler) -> None:
-            left.discard(sender)
-            reason = sender.stats.get_value("finish_reason")
-            if left or not self._is_by_films or reason == "shutdown":
+            running.discard(sender)
+            if running or sender.stats.get_value("finish_reason") == "shutdown":
                 return
             with suppress(MovieCrawlerError):  # what was known before is crawled
-                find_ids(self._settings, self._films, self._wikidata)
-            for site in self._sites:
-                ids = [i for i in self._ids_of(site) if i not in self._requested[site]]
-                self._requested[site] += ids
-                if given := self.arguments_of(site, ids):
+                self._find_ids()
+            for site in self._requested:
+                if given := self.next_arguments(site):
                     crawler = command._checked(site, given)  # noqa: SLF001 - of this module
-                    left.add(crawler)
-                    crawler.signals.connect(engine_stopped, signals.engine_stopped)
+                    follow(crawler)
                     command.begin(crawler, given)
 
-        self._handler = engine_stopped  # signals keep none
+        def follow(crawler: Crawler) -> None:
+            running.add(crawler)
+            crawler.signals.connect(engine_stopped, signals.engine_stopped, weak=False)
+
         for crawler in crawlers:
-            crawler.signals.connect(engine_stopped, signals.engine_stopped)
+            follow(crawler)
 
     def describe_unknown(self) -> str:
         """Return the titles that were not requested of a site, as their ids there are unknown."""
         parts = []
-        for site in self._sites if self._is_by_films else ():
+        for site in self._requested:
             unknown = [film for film in self._films if site not in film.ids]
             names = [next(iter(film.ids.values()), film.location) for film in unknown]
             if names:
@@ -268,7 +273,19 @@ class _PlanForAll:
         return "; ".join(parts)
 
 
-def _has_line(settings: BaseSettings, opts: argparse.Namespace) -> bool:
+def arguments_of_all(spiders: SpiderLoaderProtocol) -> set[str]:
+    """Return the names of the arguments that `all` takes."""
+    from moviecrawler.sites import SITES
+
+    return {"wikidata"}.union(*(_arguments_of(spiders, site) for site in SITES)) - {"list"}
+
+
+def _arguments_of(spiders: SpiderLoaderProtocol, name: str) -> Collection[str]:
+    arguments: Collection[str] = spiders.load(name).arguments  # type: ignore[attr-defined]
+    return arguments
+
+
+def _has_line(settings: Settings, opts: argparse.Namespace) -> bool:
     """Return whether a crawl shows its progress in a line: on a terminal that shows no log."""
     from moviecrawler.extensions.progress import is_terminal
 
@@ -277,10 +294,6 @@ def _has_line(settings: BaseSettings, opts: argparse.Namespace) -> bool:
     is_quiet = opts.nolog or not settings.getbool("LOG_ENABLED")
     prints_items = any(output.startswith("-") for output in outputs)
     return is_terminal() and not (is_level_given or is_quiet or prints_items)
-
-
-def _badness(code: int) -> int:
-    return -_WORST_FIRST.index(code)
 
 
 def conclude(crawler: Crawler) -> int:

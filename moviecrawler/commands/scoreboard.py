@@ -11,7 +11,7 @@ import tempfile
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from scrapy.commands import ScrapyCommand
@@ -28,6 +28,7 @@ from moviecrawler.commands.base import (
     print_csv,
     print_json,
     program,
+    score_text,
     table_lines,
     whole_number,
 )
@@ -54,7 +55,7 @@ _SERIES = next(
     for name, found in SITES[site].lists.items()
     if found.kind == "series"
 )
-_CRAWLS: dict[TitleKind, str] = {
+_CRAWLS: dict[TitleKind | None, str] = {
     "series": _SERIES,
     "season": _SERIES,
     "episode": f"{ID_SITE} -a ids=ID_OF_AN_EPISODE",
@@ -212,7 +213,7 @@ class Command(BaseCommand, ScrapyCommand):
 
 def _crawl_first(kind: TitleKind | None, folder: Path | None = None) -> str:
     """Return a sentence on how to get titles; in `folder` there may be those of the demo."""
-    crawl = _CRAWLS.get(kind, f"{ID_SITE} -a list=top") if kind else f"{ID_SITE} -a list=top"
+    crawl = _CRAWLS.get(kind, f"{ID_SITE} -a list=top")
     sentence = f"crawl first, such as with: {program()} crawl {crawl}"
     if folder is not None and (folder / "demo" / "movies.sqlite3").exists():
         shown = f"{program()} scoreboard -s DATA_DIR={folder / 'demo'}"
@@ -321,71 +322,55 @@ def _plain_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> s
     return "\n".join(table_lines([columns, *cells]))
 
 
-class _Column(NamedTuple):
-    """A column of the table."""
-
-    heading: str
-    cells: list[str]
-    leaves: int = 0
-    """Its turn to be left out of a narrow table, from 1; 0: it stays."""
-
-
 def render_table(rows: Sequence[Mapping[str, Any]], width: int = 100) -> str:
     """Return the rows as lines under a header, without a newline at the end.
 
     Columns that do not fit into the width are left out, such as votes.
     """
-    full = width >= _FULL_NAMES_MIN_WIDTH
-    others = [kind for kind in SCOREBOARD_KINDS if kind != ID_SITE]
-    is_part = "series_title" in rows[0]
-    kinds = (
-        {"season" if "episodes" in rows[0] else "episode"} if is_part else {r["kind"] for r in rows}
-    )
-    table = [_Column("Title", [printable(_full_title(row)) for row in rows])]
-    table.append(_Column("Year", [_shown(row["year"]) for row in rows]))
-    if len(kinds) > 1:
-        table.append(_Column("Kind", [row["kind"] for row in rows], 2))
-    table.append(_Column(_heading(ID_SITE, full=full), [_score(row, ID_SITE) for row in rows]))
-    table.append(_Column("Votes", [_shown(row["imdb_votes"], ",") for row in rows], 1))
-    for turn, kind in enumerate(others):
-        cells = [_score(row, kind) for row in rows]
-        table.append(_Column(_heading(kind, full=full), cells, 2 + len(others) - turn))
-    if width >= _ID_MIN_WIDTH:
-        table.append(_Column("IMDb id", [row.get("imdb_id") or NONE for row in rows], 1))
-    title = 0
+    is_wide = width >= _FULL_NAMES_MIN_WIDTH
+    title = ["Title", *(printable(_full_title(row)) for row in rows)]
+    year = ["Year", *(_shown(row["year"]) for row in rows)]
+    kind = ["Kind", *(row.get("kind", "") for row in rows)]
+    votes = ["Votes", *(_shown(row["imdb_votes"], ",") for row in rows)]
+    imdb_id = ["IMDb id", *(row.get("imdb_id") or NONE for row in rows)]
+    first, *others = [
+        [_heading(score, is_wide=is_wide), *(_score(row, score) for row in rows)]
+        for score in [ID_SITE, *(score for score in SCOREBOARD_KINDS if score != ID_SITE)]
+    ]
+    table = [title, year, kind, first, votes, *others, imdb_id]
     if "rank" in rows[0]:
-        table.insert(0, _Column("Rank", [str(row["rank"]) for row in rows]))
-        title = 1
-    while (leaving := _leaving(table, width, title)) is not None:
-        table.remove(leaving)
-    lines = [[column.heading for column in table]]
-    lines += map(list, zip(*(column.cells for column in table), strict=True))
-    shown = table_lines(lines, right=True, width=width, title=title)
+        table.insert(0, ["Rank", *(str(row["rank"]) for row in rows)])
+    if width < _ID_MIN_WIDTH:
+        table.remove(imdb_id)
+    if len(set(kind)) == 2:  # noqa: PLR2004 - its heading, and the one kind of all rows
+        table.remove(kind)
+    for column in (imdb_id, votes, kind, *reversed(others)):
+        if column in table and _min_width(table, title) > width:
+            table.remove(column)
+    lines = list(zip(*table, strict=True))
+    shown = table_lines(lines, right=True, width=width, title=table.index(title))
     if any(_is_derived(row) for row in rows):
         shown.append("* derived: the mean of the season's episodes, weighted by votes")
     return "\n".join(shown)
 
 
-def _leaving(table: Sequence[_Column], width: int, title: int) -> _Column | None:
-    """Return the column that is left out next; None when the table fits."""
-    widths = [max(map(columns_of, (column.heading, *column.cells))) for column in table]
-    widths[title] = min(widths[title], LEAST_TITLE)
-    if sum(widths) + 2 * (len(table) - 1) <= width:
-        return None
-    return min((c for c in table if c.leaves), key=lambda column: column.leaves, default=None)
+def _min_width(table: Sequence[Sequence[str]], title: Sequence[str]) -> int:
+    """Return how many columns of a terminal a table takes when its titles are cut."""
+    widths = [LEAST_TITLE if column is title else max(map(columns_of, column)) for column in table]
+    return sum(widths) + 2 * (len(table) - 1)
 
 
-def _heading(kind: ScoreKind, *, full: bool) -> str:
+def _heading(kind: ScoreKind, *, is_wide: bool) -> str:
     score = SCORES[kind]
     heading = score.heading or score.name
-    return heading if full else score.short_heading or heading
+    return heading if is_wide else score.short_heading or heading
 
 
 def _score(row: Mapping[str, Any], kind: ScoreKind) -> str:
-    score = SCORES[kind]
-    assert score.columns is not None  # noqa: S101 - it is one of the scoreboard
+    columns = SCORES[kind].columns
+    assert columns is not None  # noqa: S101 - it is one of the scoreboard
     mark = "*" if kind == ID_SITE and _is_derived(row) else ""
-    return _shown(row[score.columns[0]], score.form, score.unit) + mark
+    return score_text(kind, row[columns[0]]) + mark
 
 
 def _is_derived(row: Mapping[str, Any]) -> bool:
@@ -409,8 +394,8 @@ def _full_title(row: Mapping[str, Any]) -> str:
     return f"{series}{number}: {title or row['imdb_id']}"
 
 
-def _shown(value: float | None, form: str = "g", unit: str = "") -> str:
-    return NONE if value is None else f"{value:{form}}{unit}"
+def _shown(value: float | None, form: str = "g") -> str:
+    return NONE if value is None else f"{value:{form}}"
 
 
 # --- One title ------------------------------------------------------------------------------------
@@ -422,9 +407,8 @@ def _title_lines(title: WholeTitle) -> list[str]:
     lines = [f"{title.title} ({title.year or '?'}), {', '.join(facts)}", ""]
     scores = [["Site", "Score", "Value", "Count", "Read"]]
     for page in title.sites:
-        cells = [[_name(s.kind), _value(s), _shown(s.count, ",")] for s in page.scores]
-        name = SITES[page.site].name
-        scores += [[name, *row, page.read_at[:10]] for row in cells or [[NONE] * 3]]
+        cells = map(_score_cells, page.scores) if page.scores else [[NONE] * 3]
+        scores += [[SITES[page.site].name, *row, page.read_at[:10]] for row in cells]
     lines += [*table_lines(scores), "", *(page.url for page in title.sites)]
     if title.matched_by:
         lines += ["", *(f"one title: {reasons}" for reasons in title.matched_by)]
@@ -432,13 +416,7 @@ def _title_lines(title: WholeTitle) -> list[str]:
         lines += ["", "to watch:"]
         lines += ["  " + ", ".join(map(str, filter(None, _offer(each)))) for each in title.offers]
     history = [
-        [
-            _minute(point.since or ""),
-            SITES[point.site].name,
-            _name(point.kind),
-            _value(point),
-            _shown(point.count, ","),
-        ]
+        [_minute(point.since or ""), SITES[point.site].name, *_score_cells(point)]
         for point in title.history
     ]
     lines += ["", *table_lines([["Since (UTC)", "Site", "Score", "Value", "Count"], *history])]
@@ -454,10 +432,6 @@ def _minute(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
-def _name(kind: ScoreKind) -> str:
-    return SCORES[kind].name if kind in SCORES else kind
-
-
-def _value(score: ScorePoint) -> str:
-    form = SCORES.get(score.kind)
-    return _shown(score.value, form.form, form.unit) if form else _shown(score.value)
+def _score_cells(score: ScorePoint) -> list[str]:
+    name = SCORES[score.kind].name if score.kind in SCORES else score.kind
+    return [name, score_text(score.kind, score.value), _shown(score.count, ",")]

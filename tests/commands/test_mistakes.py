@@ -152,7 +152,7 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
         (["crawl", "all", "-a", "list=top"], 2, "list is 'top', which is a list of one site"),
         (["crawl", "imdb", "-s", "DATADIR=films"], 2, "setting DATADIR: did you mean DATA_DIR?"),
         (["crawl", "imdb", "-s", "DATA_DIR=wide.txt"], 2, "where nothing can be written"),
-        (["crawl", "imdb", "-s", "DATA_DIR"], 2, "-s 'DATA_DIR' has no value; give -s NAME=VALUE"),
+        (["crawl", "imdb", "-s", "DATA_DIR"], 2, "Invalid -s value, use -s NAME=VALUE"),
         (["crawl", "imdb", "-L", "loud"], 2, "LOG_LEVEL is 'loud'; set it to CRITICAL, ERROR, "),
         (["crawl", "imdb", "-s", "LOG_FORMAT=%(text)s"], 2, "LOG_FORMAT is '%(text)s'; set it to "),
         (["crawl", "imdb", "-s", "SQLITE_ENABLED=FALSE"], 2, "SQLITE_ENABLED is 0, and no other"),
