@@ -9,7 +9,11 @@ import importlib
 import pkgutil
 import sys
 import threading
+from contextlib import closing
 from typing import Any
+
+from moviecrawler.database.dictionary import describe
+from moviecrawler.database.sqlite import tables_in_memory
 
 _CLIENTS = (
     "scrapy.cmdline",
@@ -73,6 +77,9 @@ for _package in _PACKAGES:
 _cmdline: Any = importlib.import_module("scrapy.cmdline")
 _cmdline.entry_points = functools.cache(_cmdline.entry_points)
 _cmdline.entry_points(group="scrapy.commands")
+# What a crawl exports is described once.
+with closing(tables_in_memory().connection) as _connection:
+    list(describe(_connection))
 assert "moviecrawler.settings" not in sys.modules, "it would read the wrong environment"
 assert "twisted.internet.reactor" not in sys.modules, "a reactor does not survive a fork"
 assert threading.active_count() == 1, "threads do not survive a fork"

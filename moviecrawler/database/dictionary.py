@@ -127,6 +127,7 @@ def describe(connection: sqlite3.Connection) -> Iterator[Relation]:
         )
 
 
+@cache
 def _of_table(table: Table, name: str) -> Entry:
     column = table.columns[name]
     attribute = ATTRIBUTES.get(name, name)
