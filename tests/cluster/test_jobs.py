@@ -256,6 +256,8 @@ def test_what_a_spider_has_told_last_stands_in_the_outcome_and_nonsense_is_ignor
     }
     assert told.outcome("finished", "finished") == Outcome(reason="finished", **figures)
     assert Report(exit_code=1).outcome("finished", "x") == Outcome(reason="x", exit_code=1)
+    told.update(b'{"summary": ["' + b"x" * 501 + b'"]}')
+    assert [len(line) for line in told.summary] == [500]
 
 
 @pytest.mark.promise(

@@ -472,3 +472,24 @@ def test_job_of_a_queue_that_was_lost_is_queued_when_it_is_sent_again(state: Clu
     taken = take(state, "a")
     assert taken is not None
     assert taken.job.id == "job1"
+
+
+def test_job_that_nobody_runs_any_more_is_not_queued_again_by_the_node_that_had_it(
+    state: ClusterState,
+) -> None:
+    a_takes_a_job(state)
+    state.client.delete(keys.RUNNING)
+    assert not end_job(state, "a", "died")
+    assert counts(state) == (0, 1, 0)
+    assert end_job(state, "a", "finished")
+    assert counts(state) == (0, 0, 1)
+
+
+def test_finished_jobs_are_listed_with_the_latest_first(state: ClusterState) -> None:
+    beat(state, "a")
+    for number in (1, 2, 3):
+        state.schedule(job(number))
+        take(state, "a")
+        end_job(state, "a", number=number)
+    ended = state.snapshot().finished
+    assert [status.job.id for status in ended] == ["job3", "job2", "job1"]

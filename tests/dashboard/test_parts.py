@@ -217,3 +217,6 @@ def test_history_is_one_stepped_curve_a_score_out_of_100_with_a_gap_where_there_
         ("of-another-project on elsewhere", "M300.0 60.0H600", 80),
     ]
     assert history_chart([change("imdb", 0, None)], begin) is None
+    constant = history_chart([change("metascore", 0, 80, "metacritic")], begin)
+    assert constant is not None
+    assert (constant.lowest, constant.highest) == (80, 90)
