@@ -81,8 +81,8 @@ def test_a_job_may_only_lower_the_memory_limit_of_its_node() -> None:
         ({"version": ""}, "version is"),
         *(({"priority": float(value)}, "priority is") for value in ("inf", "nan")),
         ({"settings": {"A B": "x"}}, "setting is called"),
-        ({"settings": {"LOG_FILE": "/etc/passwd"}}, "LOG_FILE can't be made by a job"),
-        ({"settings": {"DEPTH_LIMIT": "1"}}, "DEPTH_LIMIT can't be made by a job"),
+        ({"settings": {"LOG_FILE": "/etc/passwd"}}, "LOG_FILE cannot be set by a job"),
+        ({"settings": {"DEPTH_LIMIT": "1"}}, "DEPTH_LIMIT cannot be set by a job"),
         (
             {"settings": {"DATABASE_URL": "postgresql://u:hunter2@h/d"}},
             "DATABASE_URL holds a secret",

@@ -128,7 +128,7 @@ def test_job_that_somebody_wrote_into_redis_runs_no_program(node: Node, tmp_path
     state = ClusterState(NodeOptions(redis_url=node.environment["SCRAPYD_REDIS_URL"]))
     state.schedule(Job(project="toy", spider="quick", id="smuggled", settings=settings))
     [done] = node.wait_for_end("smuggled")
-    assert done["reason"].startswith("setting FEEDS can't be made by a job")
+    assert done["reason"].startswith("setting FEEDS cannot be set by a job")
     assert list(tmp_path.iterdir()) == []
 
 
