@@ -259,7 +259,7 @@ def _listeners(host: str, port: int) -> list[socket.socket]:
     try:
         return [socket.create_server((host, one), backlog=1024) for one in ports]
     except OSError as error:
-        message = f"one of the ports {port} to {ports[-1]} are not available on {host}: {error}"
+        message = f"one of the ports {port} to {ports[-1]} is not available on {host}: {error}"
         raise ConfigurationError(message) from error
 
 

@@ -90,8 +90,8 @@ def test_an_address_or_port_that_cannot_be_had_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         for options, sentence in (
-            ({"port": port}, f"ports {port} to {port + 2} are not available"),
-            ({"host": "192.0.2.1", "port": 18_000}, r"are not available on 192\.0\.2\.1"),
+            ({"port": port}, f"ports {port} to {port + 2} is not available"),
+            ({"host": "192.0.2.1", "port": 18_000}, r"is not available on 192\.0\.2\.1"),
         ):
             with pytest.raises(ReplicaError, match=sentence), ReplicaProcess(**options):
                 pass
