@@ -1,19 +1,21 @@
 """Compares two titles of different sites. Pure.
 
-The result has points with reasons, and a decision from a table of rules.
-
-The points order the candidates of a title. The decision is that of the first row of `FILMS` or
-`SERIES` that fits; both begin with vetoes against other directors and against dissimilar titles. An
-id that a site or a source names outweighs the table, unless kinds or IMDb ids contradict each
-other.
+The result has points with reasons, and a decision. The points order the candidates of a title. The
+decision is that of the first row of `rules.csv` that fits; both films and series begin with vetoes
+against other directors and against dissimilar titles. An id that a site or a source names outweighs
+the rules, unless kinds or IMDb ids contradict each other.
 """
 
 from __future__ import annotations
 
+import csv
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import msgspec
+
+from moviecrawler.basics.files import read_package_file
 from moviecrawler.matching.normalise import similar
 from moviecrawler.matching.people import same_person
 from moviecrawler.sites import ID_SITE
@@ -41,9 +43,9 @@ RIVALS_WITHIN = 0.5
 _SURE_WITHOUT_TITLE = 2.5
 """Points from which an id of Wikidata needs no similar title, as films are renamed in other
 countries."""
-_LIKENESS = {"equal": 1.0, "near": 0.5}
-_DIRECTORS = {"same": 1.5, "other": -1.0}
-_YEARS = {
+_LIKENESS: dict[Likeness, float] = {"equal": 1.0, "near": 0.5}
+_DIRECTORS: dict[Directors, float] = {"same": 1.5, "other": -1.0}
+_YEARS: dict[Years, float] = {
     "same": 1.0,
     "next": 0.75,
     "run": 0.5,
@@ -51,8 +53,14 @@ _YEARS = {
     "later": 0.25,
     "apart": -1.0,
 }
-_EXTENTS = {"same": 0.5, "near": 0.25, "unlike": -0.5, "other": -1.0, "missing": -0.25}
-_VOTES = {"some": -0.25, "few": -1.0}
+_EXTENTS: dict[Extent, float] = {
+    "same": 0.5,
+    "near": 0.25,
+    "unlike": -0.5,
+    "other": -1.0,
+    "missing": -0.25,
+}
+_VOTES: dict[Votes, float] = {"some": -0.25, "few": -1.0}
 _PROMINENCE = 0.25
 """Points between rivals for ten times the votes: a site with reviews means the film that people
 know."""
@@ -79,121 +87,76 @@ _MAY_BE_OTHER = _FILMS | {"series", "other"}
 """IMDb's specials (a comedian's hour) are films on one site and series on another."""
 
 
-class Facts(NamedTuple):
-    """The facts about a pair of titles that the rules are written in."""
-
-    likeness: str
-    """`equal`, `near` (similar, or without a subtitle), or `none`."""
-    years: str
-    """Of the other site's year: `same`, `next` (a year after IMDb's), `before` (a year before it),
-    `later` (two after it), `third` (three after it), `run` (a year in which the series runs),
-    `apart`, or `unknown`."""
-    directors: str
-    """Of series, creators: `same`, `other` or `unknown`."""
-    extent: str
-    """Runtimes: `same` (2 minutes), `near` (5), `similar` (a tenth), `unlike` (a fifth), `other`,
-    `missing` (IMDb alone knows none) or `unknown`. Of series, the numbers of seasons: `same`,
-    `unlike` or `unknown`."""
-    votes: str
-    """On IMDb: `many` (1,000), `some`, `few` (fewer than 100) or `unknown`."""
+Likeness = Literal["equal", "near", "none"]
+"""`near`: similar, or without a subtitle."""
+Years = Literal["same", "next", "before", "later", "third", "run", "apart", "unknown"]
+"""Of the other site's year: `next` is a year after IMDb's, `before` a year before it, `later` two
+and `third` three years after it, `run` a year in which the series runs."""
+Directors = Literal["same", "other", "unknown"]
+"""Of series, creators."""
+Extent = Literal["same", "near", "similar", "unlike", "other", "missing", "unknown"]
+"""Runtimes: `same` (2 minutes), `near` (5), `similar` (a tenth), `unlike` (a fifth), `missing`
+(IMDb alone has none). Of series, the numbers of seasons: `same`, `unlike` or `unknown`."""
+Votes = Literal["many", "some", "few", "unknown"]
+"""On IMDb: `many` (1,000), `few` (fewer than 100)."""
 
 
-class Rule(NamedTuple):
-    """A row of the table: the values that each fact may have."""
+class Comparison(NamedTuple):
+    """What two titles have in common, in the terms of the rules."""
 
+    likeness: Likeness
+    years: Years
+    directors: Directors
+    extent: Extent
+    votes: Votes
+
+
+class Rule(msgspec.Struct):
+    """A row of `rules.csv`."""
+
+    kinds: set[Literal["films", "series"]]
     decision: Decision
-    facts: Facts
+    likeness: set[Likeness]
+    """The values that are allowed, as in the next columns; empty allows all."""
+    years: set[Years]
+    directors: set[Directors]
+    extent: set[Extent]
+    votes: set[Votes]
+    example: str
+    """A pair that it decides, of IMDb and of another site: title | year or years | director or
+    creator | minutes or seasons | votes."""
+
+    def fits(self, comparison: Comparison) -> bool:
+        """Return whether it allows all that two titles have in common."""
+        return all(
+            value in allowed
+            for column, value in zip(Comparison._fields, comparison, strict=True)
+            if (allowed := getattr(self, column))
+        )
 
 
-_ANY = ""
-_NOT_FEW = "many some unknown"
-_NOT_OTHER = "same near similar unknown missing"
-_NOT_OTHER_DIRECTOR = "same unknown"
-
-
-def _rule(
-    decision: Decision,
-    likeness: str,
-    years: str,
-    directors: str,
-    extent: str,
-    votes: str,
-) -> Rule:
-    return Rule(decision, Facts(likeness, years, directors, extent, votes))
-
-
-# Above each row is a pair that it decides, of IMDb and of another site: title | year or years |
-# director or creator | minutes or seasons | votes.
-_VETO: list[Rule] = [
-    # Crash|2004|Paul Haggis|112 = Crash|2004|David Cronenberg|110
-    _rule("review", "equal", "same", "other", "same near similar unknown", _ANY),
-    # Psycho|1960|Alfred Hitchcock|109 = Psycho|1998|Gus Van Sant|105
-    _rule("refused", _ANY, _ANY, "other", _ANY, _ANY),
-    # Alien|1979|Ridley Scott|117 = Alien Covenant|2017|Ridley Scott|122
-    _rule("refused", "none", _ANY, _ANY, _ANY, _ANY),
+RULES = [
+    msgspec.convert(
+        {
+            column: cell if column in {"decision", "example"} else cell.split()
+            for column, cell in row.items()
+        },
+        Rule,
+    )
+    for row in csv.DictReader(read_package_file("moviecrawler.matching", "rules.csv").splitlines())
 ]
-FILMS: list[Rule] = [
-    # Sahara Lys|1999|Ida Brandt|101 = Lights of the Sahara|1999|Ida Brandt|102
-    _rule("review", "none", "same", "same", "same", _ANY),
-    *_VETO,
-    # The Hurt Locker|2008|Kathryn Bigelow|131 = The Hurt Locker|2009|Kathryn Bigelow|127
-    _rule("accepted", "equal", "same next before unknown", "same", _ANY, _ANY),
-    # Hero|2002|Zhang Yimou|107 = Hero|2004|Yimou Zhang|99
-    _rule("accepted", "equal", "later third", "same", _NOT_OTHER, _ANY),
-    # Metropolis|1927|Fritz Lang|153 = Metropolis [re-release]|2010|Fritz Lang|150
-    _rule("accepted", "equal", _ANY, "same", "same near unknown missing", _ANY),
-    # The Man Who Knew Too Much|1934|Alfred Hitchcock|75
-    # = The Man Who Knew Too Much|1956|Alfred Hitchcock|120
-    _rule("review", "equal", _ANY, "same", _ANY, _ANY),
-    # Star Wars: Episode IV - A New Hope|1977|George Lucas|121 = Star Wars|1977|George Lucas|125
-    _rule("accepted", "near", "same", "same", _NOT_OTHER, _ANY),
-    # Koyaanisqatsi|1982|Godfrey Reggio|86
-    # = Koyaanisqatsi - Life Out of Balance|1983|Godfrey Reggio|87
-    _rule("accepted", "near", "next before", "same", "same", _ANY),
-    # The Godfather|1972|Francis Ford Coppola|175 = The Godfather|1972||177
-    _rule("accepted", "equal", "same", "unknown", "same near similar unknown", _NOT_FEW),
-    # The Godfather|1972|||2000000 = The Godfather|1972||177
-    _rule("accepted", "equal", "same", "unknown", "missing", "many unknown"),
-    # Vatel|2000||103|9000 = Vatel|2000||117
-    _rule("accepted", "equal", "same", "unknown", "unlike", "many"),
-    # The Hurt Locker|2008||131 = The Hurt Locker|2009||127
-    _rule("accepted", "equal", "next", "unknown", "same near similar unknown", _NOT_FEW),
-    # Hero|2002||99 = Hero|2004||99
-    _rule("accepted", "equal", "before later third", "unknown", "same", _NOT_FEW),
-    # The Lord of the Rings: The Two Towers|2002||179|1700000 = The Two Towers|2002||179
-    _rule("accepted", "near", "same", "unknown", "same unknown", "many"),
-    # Dracula|1931||75 = Dracula|1931||104
-    _rule("review", "equal", "same next before later third unknown", "unknown", _ANY, _ANY),
-    # Rear Window|1954||112 = Rear Window|2000||112
-    _rule("review", "equal", "apart", "unknown", "same near similar", _ANY),
-    # Brewick|2001|Mara Levin = Brewick: The Return|2002|Mara Levin
-    _rule(
-        "review", "near", "same next before later unknown", _NOT_OTHER_DIRECTOR, _NOT_OTHER, _ANY
-    ),
-    # King Kong|1933||100 = King Kong|2005||187
-    _rule("refused", _ANY, _ANY, _ANY, _ANY, _ANY),
-]
-SERIES: list[Rule] = [
-    *_VETO,
-    # Twin Peaks|1990-1991|Mark Frost = Twin Peaks|1990|David Lynch, Mark Frost
-    _rule("accepted", "equal", "same next before run", "same", "same unknown", _ANY),
-    # The Office|2005-2013||9 = The Office|2009||9
-    _rule("accepted", "equal", "before run", "unknown", "same", _NOT_FEW),
-    # The Wire|2002-2008||5 = The Wire|2002
-    _rule("accepted", "equal", "same next", "unknown", "same unknown", _NOT_FEW),
-    # Marvel's Daredevil|2015-2018|Drew Goddard = Daredevil|2015|Drew Goddard
-    _rule("accepted", "near", "same", "same", "same unknown", _ANY),
-    # Marvel's Daredevil|2015-2018||3 = Daredevil|2015||3
-    _rule("accepted", "near", "same", "unknown", "same", _NOT_FEW),
-    # Frasier|1993-2004|Christopher Lloyd = Frasier|2023|Christopher Lloyd
-    _rule("review", "equal", _ANY, "same", _ANY, _ANY),
-    # The Office|2005-2013||9 = The Office|2005||2
-    _rule("review", "equal", "same next before run later third unknown", "unknown", _ANY, _ANY),
-    # Marvel's Daredevil|2015-2018 = Daredevil|2015
-    _rule("review", "near", "same next", _NOT_OTHER_DIRECTOR, _ANY, _ANY),
-    # Battlestar Galactica|1978-1979 = Battlestar Galactica|2004
-    _rule("refused", _ANY, _ANY, _ANY, _ANY, _ANY),
-]
+FILMS = [rule for rule in RULES if "films" in rule.kinds]
+SERIES = [rule for rule in RULES if "series" in rule.kinds]
+
+
+class Evidence(NamedTuple):
+    """What counts for a match or, below 0, against it."""
+
+    points: float
+    reason: str
+
+
+NO_EVIDENCE = Evidence(0.0, "")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -204,6 +167,8 @@ class Match:
     reasons: list[str]
     """Reasons for a match and, with "but" in front, against it."""
     decision: Decision
+    weight: float = 0.0
+    """Points that are compared with those of rivals: the score, and more for many votes."""
     is_candidate: bool = True
     """Whether titles or ids have anything in common. A pair without that is never a rival of
     another pair."""
@@ -214,47 +179,45 @@ class Match:
         return self.decision == "accepted"
 
 
-def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match:
-    """Compare two titles; `found` has points and reason for the source of the page's id."""
+def compare(a: Title, b: Title, found: Evidence = NO_EVIDENCE) -> Match:
+    """Compare two titles; `found` is for the source of the page's id."""
     against = contradiction(a, b)
     if against is not None:
         return Match(score=0.0, reasons=[f"but {against}"], decision="refused", is_candidate=False)
-    same_id = _have_same_id(a, b)
-    are_series = _are_series(a, b)
-    facts = facts_of(a, b)
-    maker = "creator" if are_series else "director"
-    points: list[tuple[float, str] | None] = [
-        (SAME_ID, "same IMDb id") if same_id else None,
+    comparison = comparison_of(a, b)
+    votes = _votes(a, b)
+    is_same_id = _have_same_id(a, b)
+    maker = "creator" if _are_series(a, b) else "director"
+    is_same_maker = comparison.directors == "same"
+    evidence = [
+        Evidence(SAME_ID if is_same_id else 0.0, "same IMDb id"),
         found,
-        (
-            _LIKENESS.get(facts.likeness, 0.0),
-            "same title" if facts.likeness == "equal" else "similar title",
+        Evidence(
+            _LIKENESS.get(comparison.likeness, 0.0),
+            "same title" if comparison.likeness == "equal" else "similar title",
         ),
-        (_YEARS.get(facts.years, 0.0), _years_shown(a, b, facts.years)),
-        (
-            _DIRECTORS.get(facts.directors, 0.0),
-            f"same {maker}" if facts.directors == "same" else f"other {maker}s",
+        Evidence(_YEARS.get(comparison.years, 0.0), _years_shown(a, b, comparison.years)),
+        Evidence(
+            _DIRECTORS.get(comparison.directors, 0.0),
+            f"same {maker}" if is_same_maker else f"other {maker}s",
         ),
-        (
-            _EXTENTS.get(facts.extent, 0.0),
-            _extents_shown(a, b, facts.extent, are_series=are_series),
-        ),
-        (
-            0.0 if facts.directors == "same" else _VOTES.get(facts.votes, 0.0),
-            f"only {_votes(a, b)} votes on IMDb",
+        Evidence(_EXTENTS.get(comparison.extent, 0.0), _extents_shown(a, b, comparison.extent)),
+        Evidence(
+            0.0 if is_same_maker else _VOTES.get(comparison.votes, 0.0),
+            f"only {votes} votes on IMDb",
         ),
     ]
-    counted = [each for each in points if each is not None and each[0]]
-    score = sum(value for value, _ in counted)
-    named = SAME_ID if same_id else found[0] if found else 0.0
-    reasons = [reason if value > 0 else f"but {reason}" for value, reason in counted]
-    if facts.likeness == "none":
+    reasons = [reason if points > 0 else f"but {reason}" for points, reason in evidence if points]
+    if comparison.likeness == "none":
         reasons.append("but unlike titles")
+    score = sum(each.points for each in evidence)
+    id_points = SAME_ID if is_same_id else found.points
     return Match(
         score=score,
         reasons=reasons,
-        decision=_decision(facts, score, named, SERIES if are_series else FILMS),
-        is_candidate=facts.likeness != "none" or named > 0,
+        decision=_decision(comparison, score, id_points, SERIES if _are_series(a, b) else FILMS),
+        weight=score + _PROMINENCE * math.log10(1 + (_VOTES_UNKNOWN if votes is None else votes)),
+        is_candidate=comparison.likeness != "none" or id_points > 0,
     )
 
 
@@ -267,46 +230,29 @@ def _have_same_id(a: Title, b: Title) -> bool:
     return a.imdb_id is not None and a.imdb_id == b.imdb_id
 
 
-def decide(facts: Facts, rules: Sequence[Rule]) -> Rule:
+def decide(comparison: Comparison, rules: Sequence[Rule]) -> Rule:
     """Return the first rule that fits."""
-    return next(
-        rule
-        for rule in rules
-        if all(
-            not allowed or fact in allowed.split()
-            for allowed, fact in zip(rule.facts, facts, strict=True)
-        )
-    )
+    return next(rule for rule in rules if rule.fits(comparison))
 
 
-def _decision(facts: Facts, score: float, named: float, rules: Sequence[Rule]) -> Decision:
-    """Return the decision for a score that includes `named` points for an id."""
-    close = facts.years in {"same", "next", "before"}
-    if named >= BY_HAND:
+def _decision(
+    comparison: Comparison, score: float, id_points: float, rules: Sequence[Rule]
+) -> Decision:
+    """Return the decision for a score that includes `id_points` for an id."""
+    is_unlike = comparison.likeness == "none"
+    is_close = comparison.years in {"same", "next", "before", "unknown"}
+    if id_points >= BY_HAND:
         # A page may name the IMDb id of a pilot or a dubbed version: then neither title nor year
         # agree.
-        return (
-            "accepted"
-            if facts.likeness != "none" or close or facts.years == "unknown"
-            else "review"
-        )
-    if named >= WIKIDATA:
-        enough = _SURE_WITHOUT_TITLE if facts.likeness == "none" else ACCEPTED_FROM
+        return "review" if is_unlike and not is_close else "accepted"
+    if id_points >= WIKIDATA:
+        enough = _SURE_WITHOUT_TITLE if is_unlike else ACCEPTED_FROM
         # Other directors and another year: the site has given an old address to another film of
         # that name.
-        if score >= enough and (facts.directors != "other" or close or facts.years == "unknown"):
+        if score >= enough and (comparison.directors != "other" or is_close):
             return "accepted"
         return "review" if score >= REVIEW_FROM else "refused"
-    return decide(facts, rules).decision
-
-
-def weight(match: Match, a: Title, b: Title) -> float:
-    """Return the points of a pair when it is compared with its rivals.
-
-    They are its score, and more for many votes.
-    """
-    votes = _votes(a, b)
-    return match.score + _PROMINENCE * math.log10(1 + (_VOTES_UNKNOWN if votes is None else votes))
+    return decide(comparison, rules).decision
 
 
 def contradiction(a: Title, b: Title) -> str | None:
@@ -327,28 +273,19 @@ def contradiction(a: Title, b: Title) -> str | None:
 # --- What is compared -----------------------------------------------------------------------------
 
 
-def facts_of(a: Title, b: Title) -> Facts:
-    """Return the facts about two titles."""
-    directors = {True: "same", False: "other", None: "unknown"}[
-        same_person(a.directors, b.directors)
-    ]
-    votes = _votes(a, b)
-    return Facts(
+def comparison_of(a: Title, b: Title) -> Comparison:
+    """Return what two titles have in common."""
+    directors: dict[bool | None, Directors] = {True: "same", False: "other", None: "unknown"}
+    return Comparison(
         likeness=_likeness(a, b),
         years=_years(a, b),
-        directors=directors,
+        directors=directors[same_person(a.directors, b.directors)],
         extent=_seasons(a, b) if _are_series(a, b) else _runtimes(a, b),
-        votes="unknown"
-        if votes is None
-        else "many"
-        if votes >= _KNOWN
-        else "some"
-        if votes >= _OBSCURE
-        else "few",
+        votes=_prominence(_votes(a, b)),
     )
 
 
-def _likeness(a: Title, b: Title) -> str:
+def _likeness(a: Title, b: Title) -> Likeness:
     if a.names & b.names or a.further & b.names or a.names & b.further:
         return "equal"
     if (
@@ -360,7 +297,7 @@ def _likeness(a: Title, b: Title) -> str:
     return "none"
 
 
-def _years(a: Title, b: Title) -> str:
+def _years(a: Title, b: Title) -> Years:
     if a.year is not None and a.year == b.year:
         return "same"
     if not (a.years and b.years):
@@ -376,22 +313,20 @@ def _years(a: Title, b: Title) -> str:
         return "run"
     if (a.site == ID_SITE) == (b.site == ID_SITE):
         return "next" if gap == 1 else "apart"
-    is_after = (one < other) == (a.site == ID_SITE)
-    if gap == 1:
-        return "next" if is_after else "before"
-    return {2: "later", 3: "third"}.get(gap, "apart") if is_after else "apart"
+    after: dict[int, Years] = {1: "next", 2: "later", 3: "third"}
+    if (one < other) == (a.site == ID_SITE):
+        return after.get(gap, "apart")
+    return "before" if gap == 1 else "apart"
 
 
-def _years_shown(a: Title, b: Title, years: str) -> str:
+def _years_shown(a: Title, b: Title, years: Years) -> str:
     if years == "same":
         return "same year"
     if years == "run":
         return "years of one run"
-    return (
-        "released in that year"
-        if a.years & b.years
-        else f"years {min(a.years, default='')} and {min(b.years, default='')}"
-    )
+    if a.years & b.years:
+        return "released in that year"
+    return f"years {min(a.years, default='')} and {min(b.years, default='')}"
 
 
 def _are_series(a: Title, b: Title) -> bool:
@@ -409,7 +344,7 @@ def _in_run(a: Title, b: Title) -> bool:
     return a.year <= b.end_year if b.end_year is not None else b.site == ID_SITE
 
 
-def _seasons(a: Title, b: Title) -> str:
+def _seasons(a: Title, b: Title) -> Extent:
     if a.seasons is None or b.seasons is None:
         return "unknown"
     fewer, more = sorted((a.seasons, b.seasons))
@@ -418,7 +353,7 @@ def _seasons(a: Title, b: Title) -> str:
     return "unlike" if more - fewer >= _SEASONS_APART and more >= 2 * fewer else "unknown"
 
 
-def _runtimes(a: Title, b: Title) -> str:
+def _runtimes(a: Title, b: Title) -> Extent:
     if (a.kind or b.kind or "movie") not in _FILMS:
         return "unknown"  # of a special, some sites give an episode's runtime
     if a.runtime is None or b.runtime is None:
@@ -436,19 +371,24 @@ def _runtimes(a: Title, b: Title) -> str:
     return "unlike" if longer - shorter <= _UNLIKE_SHARE * longer else "other"
 
 
-def _extents_shown(a: Title, b: Title, extent: str, *, are_series: bool) -> str:
-    if are_series:
-        return (
-            f"both of {a.seasons} seasons"
-            if extent == "same"
-            else f"{a.seasons} and {b.seasons} seasons"
-        )
-    texts = {
+def _extents_shown(a: Title, b: Title, extent: Extent) -> str:
+    if _are_series(a, b):
+        both = f"{a.seasons} and {b.seasons} seasons"
+        return f"both of {a.seasons} seasons" if extent == "same" else both
+    texts: dict[Extent, str] = {
         "same": "same runtime",
         "near": "about the same runtime",
         "missing": "IMDb knows no runtime",
     }
     return texts.get(extent, f"runtimes of {a.runtime} and {b.runtime} min")
+
+
+def _prominence(votes: int | None) -> Votes:
+    if votes is None:
+        return "unknown"
+    if votes >= _OBSCURE:
+        return "many" if votes >= _KNOWN else "some"
+    return "few"
 
 
 def _votes(a: Title, b: Title) -> int | None:

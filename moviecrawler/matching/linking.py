@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from moviecrawler.matching.comparing import compare, weight
+from moviecrawler.matching.comparing import compare
 from moviecrawler.matching.forms import block_keys, maker_keys
 from moviecrawler.matching.titles import LARGEST_BLOCK, Pair, is_rival, surest_pairs
 
@@ -76,9 +76,7 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
         for number in sorted(asking):
             match = compare(records[number], title)
             if is_rival(match) or match.decision == "review":
-                pairs.append(
-                    Pair(number, title_number, match, weight(match, records[number], title))
-                )
+                pairs.append(Pair(number, title_number, match))
 
     linked: dict[int, Pair] = {}
     taken: set[tuple[int, str]] = set()
@@ -95,7 +93,7 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
         linked[pair.a] = pair
         taken.add((pair.b, records[pair.a].site))
     candidates: dict[int, list[Pair]] = defaultdict(list)
-    for pair in sorted(pairs, key=lambda pair: -pair.weight):
+    for pair in sorted(pairs, key=lambda pair: -pair.match.weight):
         candidates[pair.a].append(pair)
 
     def answer(number: int) -> Linked:

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from moviecrawler.matching.comparing import (
     BY_HAND,
     LISTED,
+    NO_EVIDENCE,
     RIVALS_WITHIN,
     SAME_ID,
     WIKIDATA,
+    Evidence,
     Match,
     compare,
     contradiction,
     have_something_in_common,
-    weight,
 )
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, block_keys, name_keys, prepare
@@ -50,14 +51,13 @@ _MOST_OF_ONE_ID = 20
 _YEARS_APART = 2
 """Years by which a page and a title may differ when the database finds them by their names."""
 
-_FROM_ELSEWHERE: dict[IdSource, tuple[float, str]] = {
-    "given": (BY_HAND, "given by hand"),
-    "wikidata": (WIKIDATA, "named by Wikidata"),
-    "sitemap": (LISTED, "in the site's sitemap"),
-    "list": (LISTED, "in a list of the site"),
+_EVIDENCE: dict[IdSource | None, Evidence] = {
+    "given": Evidence(BY_HAND, "given by hand"),
+    "wikidata": Evidence(WIKIDATA, "named by Wikidata"),
+    "sitemap": Evidence(LISTED, "in the site's sitemap"),
+    "list": Evidence(LISTED, "in a list of the site"),
 }
-"""Points and reason for the source of a page's id. A matched id gets none, as its evidence was
-counted then."""
+"""By the source of a page's id. A matched id has none, as its evidence was counted then."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,8 +76,6 @@ class Pair(NamedTuple):
     a: int
     b: int
     match: Match
-    weight: float
-    """Points that are compared with those of rivals."""
 
 
 def verify(wanted: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match:
@@ -86,20 +84,16 @@ def verify(wanted: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match
     A page that fits another title of the same name about as well is put under review.
     """
     page = title_of(movie)
-    found = _FROM_ELSEWHERE.get(evidence) if evidence else None
-    ours = prepare(ID_SITE, wanted)
-    judged = compare(ours, page, found)
-    if judged.accepted and (found is None or found[0] < WIKIDATA) and judged.score < SAME_ID:
-        ahead = weight(judged, ours, page) - (found[0] if found else 0.0) - RIVALS_WITHIN
+    found = _EVIDENCE.get(evidence, NO_EVIDENCE)
+    match = compare(prepare(ID_SITE, wanted), page, found)
+    if match.accepted and found.points < WIKIDATA and match.score < SAME_ID:
         for rival in wanted.rivals:
-            namesake = prepare(ID_SITE, rival)
-            other = compare(namesake, page)
-            if is_rival(other) and weight(other, namesake, page) > ahead:
-                reason = f"but it may be {rival.imdb_id or rival.title} as well"
-                return Match(
-                    score=judged.score, reasons=[*judged.reasons, reason], decision="review"
-                )
-    return judged
+            other = compare(prepare(ID_SITE, rival), page)
+            if is_rival(other) and other.weight > match.weight - found.points - RIVALS_WITHIN:
+                match.reasons.append(f"but it may be {rival.imdb_id or rival.title} as well")
+                match.decision = "review"
+                break
+    return match
 
 
 def match_keys(movie: Movie, *, asking: bool = False) -> set[str]:
@@ -202,7 +196,7 @@ def surest_pairs(
     The caller matches each pair before it takes the next one; `may_match` then says which pairs are
     still possible.
     """
-    ordered = sorted(pairs, key=lambda pair: (-pair.weight, pair.a, pair.b))
+    ordered = sorted(pairs, key=lambda pair: (-pair.match.weight, pair.a, pair.b))
     # The pairs of a title with titles of one site.
     by_site: dict[tuple[int, str], list[Pair]] = defaultdict(list)
     for pair in ordered:
@@ -213,7 +207,7 @@ def surest_pairs(
         rivals = (*by_site[pair.a, site_of(pair.b)], *by_site[pair.b, site_of(pair.a)])
         return pair.match.score >= SAME_ID or not any(
             rival is not pair
-            and rival.weight > pair.weight - RIVALS_WITHIN
+            and rival.match.weight > pair.match.weight - RIVALS_WITHIN
             and may_match(rival.a, rival.b)
             for rival in rivals
         )
@@ -276,9 +270,9 @@ def _pairs_of(titles: Mapping[int, Title], crowded: set[str] | None) -> Iterator
         compared.add((i, j))
         # Most titles that share a key share only a subtitle.
         if have_something_in_common(titles[i], titles[j]):
-            found = compare(titles[i], titles[j])
-            if is_rival(found):
-                yield Pair(i, j, found, weight(found, titles[i], titles[j]))
+            match = compare(titles[i], titles[j])
+            if is_rival(match):
+                yield Pair(i, j, match)
 
 
 def _candidates(titles: Mapping[int, Title], crowded: set[str] | None) -> Iterator[tuple[int, int]]:

@@ -1,57 +1,15 @@
-"""Each row of the tables of `comparing.py` decides its example."""
+"""Each row of `rules.csv` decides its example."""
 
 import pytest
 
 from moviecrawler.items import TitleKind
-from moviecrawler.matching.comparing import FILMS, SERIES, Rule, compare, decide, facts_of
+from moviecrawler.matching.comparing import FILMS, SERIES, Rule, compare, comparison_of, decide
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
 
-# A pair for each row, as beside the rows: IMDb = another site.
-VETOES = [
-    "Crash|2004|Paul Haggis|112 = Crash|2004|David Cronenberg|110",
-    "Psycho|1960|Alfred Hitchcock|109 = Psycho|1998|Gus Van Sant|105",
-    "Alien|1979|Ridley Scott|117 = Alien Covenant|2017|Ridley Scott|122",
-]
-UNLIKE = "Sahara Lys|1999|Ida Brandt|101 = Lights of the Sahara|1999|Ida Brandt|102"
-OF_FILMS = [
-    "The Hurt Locker|2008|Kathryn Bigelow|131 = The Hurt Locker|2009|Kathryn Bigelow|127",
-    "Hero|2002|Zhang Yimou|107 = Hero|2004|Yimou Zhang|99",
-    "Metropolis|1927|Fritz Lang|153 = Metropolis [re-release]|2010|Fritz Lang|150",
-    (
-        "The Man Who Knew Too Much|1934|Alfred Hitchcock|75"
-        " = The Man Who Knew Too Much|1956|Alfred Hitchcock|120"
-    ),
-    "Star Wars: Episode IV - A New Hope|1977|George Lucas|121 = Star Wars|1977|George Lucas|125",
-    (
-        "Koyaanisqatsi|1982|Godfrey Reggio|86"
-        " = Koyaanisqatsi - Life Out of Balance|1983|Godfrey Reggio|87"
-    ),
-    "The Godfather|1972|Francis Ford Coppola|175 = The Godfather|1972||177",
-    "The Godfather|1972|||2000000 = The Godfather|1972||177",
-    "Vatel|2000||103|9000 = Vatel|2000||117",
-    "The Hurt Locker|2008||131 = The Hurt Locker|2009||127",
-    "Hero|2002||99 = Hero|2004||99",
-    "The Lord of the Rings: The Two Towers|2002||179|1700000 = The Two Towers|2002||179",
-    "Dracula|1931||75 = Dracula|1931||104",
-    "Rear Window|1954||112 = Rear Window|2000||112",
-    "Brewick|2001|Mara Levin = Brewick: The Return|2002|Mara Levin",
-    "King Kong|1933||100 = King Kong|2005||187",
-]
-OF_SERIES = [
-    "Twin Peaks|1990-1991|Mark Frost = Twin Peaks|1990|David Lynch, Mark Frost",
-    "The Office|2005-2013||9 = The Office|2009||9",
-    "The Wire|2002-2008||5 = The Wire|2002",
-    "Marvel's Daredevil|2015-2018|Drew Goddard = Daredevil|2015|Drew Goddard",
-    "Marvel's Daredevil|2015-2018||3 = Daredevil|2015||3",
-    "Frasier|1993-2004|Christopher Lloyd = Frasier|2023|Christopher Lloyd",
-    "The Office|2005-2013||9 = The Office|2005||2",
-    "Marvel's Daredevil|2015-2018 = Daredevil|2015",
-    "Battlestar Galactica|1978-1979 = Battlestar Galactica|2004",
-]
-ROWS: list[tuple[TitleKind, Rule, str]] = [
-    *(("movie", *row) for row in zip(FILMS, [UNLIKE, *VETOES, *OF_FILMS], strict=True)),
-    *(("series", *row) for row in zip(SERIES, [*VETOES, *OF_SERIES], strict=True)),
+ROWS: list[tuple[TitleKind, Rule]] = [
+    *(("movie", rule) for rule in FILMS),
+    *(("series", rule) for rule in SERIES),
 ]
 
 
@@ -77,19 +35,17 @@ def title(site: str, text: str, kind: TitleKind) -> Title:
     "Each rule of matching decides its example, and another director is never accepted."
 )
 @pytest.mark.parametrize(
-    ("kind", "rule", "pair"),
+    ("kind", "rule"),
     ROWS,
-    ids=[f"{kind} {rule.decision} {pair}" for kind, rule, pair in ROWS],
+    ids=[f"{kind} {rule.decision} {rule.example}" for kind, rule in ROWS],
 )
-def test_a_row_decides_its_example_whichever_title_comes_first(
-    kind: TitleKind, rule: Rule, pair: str
-) -> None:
-    one, other = pair.split(" = ")
+def test_a_row_decides_its_example_whichever_title_comes_first(kind: TitleKind, rule: Rule) -> None:
+    one, other = rule.example.split(" = ")
     ours = title("imdb", one, kind)
     theirs = title("rottentomatoes", other, kind)
-    facts = facts_of(ours, theirs)
-    assert facts == facts_of(theirs, ours)
-    assert decide(facts, FILMS if kind == "movie" else SERIES) == rule, facts
+    comparison = comparison_of(ours, theirs)
+    assert comparison == comparison_of(theirs, ours)
+    assert decide(comparison, FILMS if kind == "movie" else SERIES) == rule, comparison
     assert compare(ours, theirs).decision == compare(theirs, ours).decision == rule.decision
 
 
@@ -100,13 +56,15 @@ def test_a_row_decides_its_example_whichever_title_comes_first(
 def test_other_directors_and_titles_that_only_contain_the_other_are_never_accepted(
     rules: list[Rule],
 ) -> None:
-    accepting = [rule.facts for rule in rules if rule.decision == "accepted"]
-    first = next(place for place, rule in enumerate(rules) if rule.decision == "accepted")
-    assert all(
-        facts.directors != "other" and facts.likeness in {"equal", "near"} for facts in accepting
-    )
-    refusing = [rule.facts.directors for rule in rules[:first] if rule.decision == "refused"]
-    assert refusing == ["other", ""]
+    accepting = [rule for rule in rules if rule.decision == "accepted"]
+    assert all(rule.directors <= {"same", "unknown"} for rule in accepting)
+    assert all(rule.likeness <= {"equal", "near"} for rule in accepting)
+    assert all(rule.directors and rule.likeness for rule in accepting)
+    refusing = [rule for rule in rules[: rules.index(accepting[0])] if rule.decision == "refused"]
+    assert [(rule.directors, rule.likeness) for rule in refusing] == [
+        ({"other"}, set()),
+        (set(), {"none"}),
+    ]
 
 
 @pytest.mark.parametrize(
