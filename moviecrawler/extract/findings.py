@@ -14,7 +14,7 @@ It raises one of UNREADABLE when it can't understand what is there; the field is
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, get_args
 
 from moviecrawler.items import Role, Score
 
@@ -42,6 +42,7 @@ UNREADABLE: Final = (
 )
 """The errors of a reader whose data is not what it expects."""
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 _ROLES: Final = get_args(Role)
 
 
@@ -111,10 +112,10 @@ class Findings:
         return self.movie
 
 
-def attempt(reader: Callable[[], _T]) -> _T | None:
-    """Return what a reader returns, or None where the data is unreadable."""
+def attempt(read: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T | None:
+    """Return what a function returns, or None where the data is unreadable."""
     try:
-        return reader()
+        return read(*args, **kwargs)
     except UNREADABLE:
         return None
 

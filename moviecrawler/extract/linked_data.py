@@ -11,8 +11,9 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from moviecrawler.basics.values import parse_count, parse_decimal
+from moviecrawler.basics.values import parse_count, parse_decimal, parse_runtime
 from moviecrawler.extract import dig
+from moviecrawler.extract.dig import FieldPath
 from moviecrawler.extract.embedded import decode_json, scripts
 from moviecrawler.extract.findings import (
     ABSENT,
@@ -88,9 +89,7 @@ def _members(data: object) -> Iterator[dict[str, object]]:
         yield from _members(member)
 
 
-def extract_fields(
-    found: Findings, linked: dict[str, object], fields: Iterable[dig.FieldPath]
-) -> None:
+def extract_fields(found: Findings, linked: dict[str, object], fields: Iterable[FieldPath]) -> None:
     """Set the fields that have no value yet from a title's JSON-LD. A 0 there states nothing."""
 
     def value(convert: Callable[..., object], path: str) -> object:
@@ -151,8 +150,26 @@ def people(role: Role, value: object) -> list[Credit]:
     return new_credits(role, map(Person, names, links))
 
 
-def number(value: object) -> float | None:
+def number(data: object, key: str) -> float | None:
     """Return a number, which may be written as text. Raises ValueError for anything else."""
+    value = dig.get_path(data, key)
     if isinstance(value, str):
         return float(parse_count(value)[0]) if "," in value else parse_decimal(value)
     return dig.number(value)
+
+
+_FIELDS = (
+    FieldPath("plot", partial(parsed, plot), "description"),
+    FieldPath("genres", texts, "genre"),
+    FieldPath("certificate", dig.text, "contentRating"),
+    FieldPath("poster_url", picture, "image"),
+    FieldPath("runtime_minutes", partial(parsed, parse_runtime), "duration"),
+    FieldPath("series_title", dig.text, "partOfSeries.name"),
+    FieldPath("credits.director", partial(people, "director"), "director"),
+    FieldPath("credits.cast", partial(people, "cast"), "actor"),
+)
+
+
+def paths_of(*fields: str) -> list[FieldPath]:
+    """Return where JSON-LD has fields, in a form that more than one site uses."""
+    return [path for path in _FIELDS if path.field in fields]

@@ -50,15 +50,12 @@ def linked_score(kind: ScoreKind, value: object, *, of_users: bool = False) -> S
     """
     rating = linked_data.first_of(value)
     is_users = "user" in (dig.text(rating, "name") or "").lower()
-    best = _number_in(rating, "bestRating")
+    best = attempt(linked_data.number, rating, "bestRating")
     if is_users != of_users or best not in {None, SCORES[kind].scale}:
         return None
-    share = linked_data.number(dig.get_path(rating, "ratingValue"))
-    count = _number_in(rating, "ratingCount") or _number_in(rating, "reviewCount") or 0
+    share = linked_data.number(rating, "ratingValue")
+    counts = [attempt(linked_data.number, rating, key) for key in ("ratingCount", "reviewCount")]
+    count = next(filter(None, counts), 0.0)
     if share is None or not (share or count):
         return None
     return new_score(kind, share, int(count) if count == int(count) else None)
-
-
-def _number_in(rating: object, key: str) -> float | None:
-    return attempt(lambda: linked_data.number(dig.get_path(rating, key)))

@@ -75,7 +75,7 @@ def title_in(site: Site, body: bytes) -> LinkedTitle:
             "page", "neither the data nor the JSON-LD of a title is there in a form that is known"
         )
     own = (address for address in stated_addresses(body) if site_of(address) == site)
-    address = attempt(lambda: dig.text(linked, "url"))
+    address = attempt(dig.text, linked, "url")
     ids = {id_in_url(site, address) for address in (*own, address)} - {None}
     name = stated_title(linked, "name")
     if len(ids) != 1 or name is None:

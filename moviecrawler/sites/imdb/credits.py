@@ -15,7 +15,7 @@ from moviecrawler.extract.people import one_of_each, without_notes
 from moviecrawler.items import Credit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from moviecrawler.items import Role
 
@@ -107,16 +107,23 @@ def _credits(role: Role, listed: list[object]) -> list[Credit]:
 
 def _credit(raw: object, role: Role) -> Credit:
     """Return one credit: an object of the API, in one of its two versions."""
-    name = dig.text(raw, "name", "nameText", "text")
-    person_id = dig.text(raw, "name", "id")
-    if name is None or person_id is None or not PERSON_ID.fullmatch(person_id):
-        raise ShapeError("credits", f"a {role} with the name {name!r} and the id {person_id!r}")
     if role == "cast" and isinstance(raw, dict) and not _PARTS_PLAYED & raw.keys():
         raise ShapeError("credits", "a member of the cast without a key for characters")
-    played = dict.fromkeys(_characters(raw)) if role == "cast" else ()
-    return Credit(
-        name=name, role=role, position=0, person_id=person_id, character=" / ".join(played) or None
+    return _new_credit(
+        role,
+        dig.text(raw, "name", "nameText", "text"),
+        dig.text(raw, "name", "id"),
+        _characters(raw) if role == "cast" else (),
     )
+
+
+def _new_credit(
+    role: Role, name: str | None, person_id: str | None, characters: Iterable[str]
+) -> Credit:
+    if name is None or person_id is None or not PERSON_ID.fullmatch(person_id):
+        raise ShapeError("credits", f"a {role} with the name {name!r} and the id {person_id!r}")
+    played = " / ".join(dict.fromkeys(filter(None, characters)))
+    return Credit(name=name, role=role, position=0, person_id=person_id, character=played or None)
 
 
 def _characters(raw: object) -> Iterator[str]:
@@ -158,12 +165,7 @@ def of_full_credits(categories: object, role: Role) -> list[Credit] | None:
 
 
 def _full_credit(row: object, role: Role) -> Credit:
-    name = dig.text(row, "rowTitle")
-    person_id = dig.text(row, "id")
-    if name is None or person_id is None or not PERSON_ID.fullmatch(person_id):
-        raise ShapeError("credits", f"a {role} with the name {name!r} and the id {person_id!r}")
     characters = dig.texts()(dig.get_path(row, "characters")) if role == "cast" else None
-    played = dict.fromkeys(filter(None, map(without_notes, characters or ())))
-    return Credit(
-        name=name, role=role, position=0, person_id=person_id, character=" / ".join(played) or None
+    return _new_credit(
+        role, dig.text(row, "rowTitle"), dig.text(row, "id"), map(without_notes, characters or ())
     )

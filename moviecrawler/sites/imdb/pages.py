@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final
 
 from moviecrawler.basics.texts import fold
-from moviecrawler.basics.values import parse_runtime
 from moviecrawler.extract import dig, linked_data
 from moviecrawler.extract.dig import FieldPath
 from moviecrawler.extract.embedded import check_whole, decode_text
@@ -39,12 +38,10 @@ def _all_genres(value: object) -> list[str] | None:
 
 
 _LINKED: Final = (
-    FieldPath("plot", partial(linked_data.parsed, linked_data.plot), "description"),
-    FieldPath("credits.director", partial(linked_data.people, "director"), "director"),
+    *linked_data.paths_of(
+        "plot", "certificate", "poster_url", "runtime_minutes", "credits.director"
+    ),
     FieldPath("genres", _all_genres, "genre"),
-    FieldPath("certificate", dig.text, "contentRating"),
-    FieldPath("poster_url", linked_data.picture, "image"),
-    FieldPath("runtime_minutes", partial(linked_data.parsed, parse_runtime), "duration"),
     FieldPath("scores.imdb", partial(linked_score, "imdb"), "aggregateRating"),
 )
 """The fields on which the site's JSON-LD is right. Its dates can be those of a later release, and
@@ -56,7 +53,7 @@ def title(body: bytes) -> Page:
 
     Raises ExtractionError when it doesn't say which title it is about.
     """
-    props = attempt(lambda: page_props(body)) or {}
+    props = attempt(page_props, body) or {}
     content = props.get("contentData")
     if isinstance(content, dict) and "categories" in content:
         return Page(site="imdb", kind="fullcredits", movie=finished(read_full_credits(content)))
@@ -65,7 +62,7 @@ def title(body: bytes) -> Page:
         found = identify(sources) if sources else _linked(body)
         is_linked = not sources
     except ShapeError:
-        linked = attempt(lambda: _linked(body)) if sources else None
+        linked = attempt(_linked, body) if sources else None
         if linked is None or linked.movie.site_id != stated_id(sources):
             raise
         found = linked
@@ -137,16 +134,12 @@ def _charted(body: bytes) -> list[Entry]:
 
 def _linked_entry(data: dict[str, object]) -> Entry:
     """Return a row of JSON-LD, without a rank. Raises ShapeError when it has no id or title."""
-    site_id = id_in_url("imdb", dig.text(data, "url"))
-    name = _shown_name(data) or dig.text(data, "name")
-    if site_id is None or name is None:
-        raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
-    return Entry(
-        site_id=site_id,
-        title=name,
-        kind=linked_data.kind_of(data),
-        scores=scores_of(lambda: linked_score("imdb", data.get("aggregateRating"))),
+    entry = _new_entry(
+        id_in_url("imdb", dig.text(data, "url")), _shown_name(data) or dig.text(data, "name")
     )
+    entry.kind = linked_data.kind_of(data)
+    entry.scores = scores_of(partial(linked_score, "imdb", data.get("aggregateRating")))
+    return entry
 
 
 def _entry(node: object, edge: object) -> Entry:
@@ -154,18 +147,18 @@ def _entry(node: object, edge: object) -> Entry:
 
     Raises ShapeError when it has no id or title.
     """
-    site_id = values.parse_id(node, "id")
-    name = dig.text(node, "titleText", "text")
-    if site_id is None or name is None:
-        raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
-    title_type = attempt(lambda: dig.text(node, "titleType", "id"))
-    date = attempt(lambda: dig.read(values.parse_date, node, "releaseDate"))
-    return Entry(
-        site_id=site_id,
-        title=name,
-        year=attempt(lambda: values.parse_year(dig.get_path(node, "releaseYear", "year"))),
-        kind=values.TITLE_KINDS.get(title_type, "other") if title_type else None,
-        rank=attempt(lambda: values.parse_rank(dig.get_path(edge, "currentRank"))),
-        release_date=None if date is ABSENT else date,
-        scores=scores_of(lambda: dig.read(values.parse_rating, node, "ratingsSummary")),
-    )
+    entry = _new_entry(values.parse_id(node, "id"), dig.text(node, "titleText", "text"))
+    title_type = attempt(dig.text, node, "titleType", "id")
+    date = attempt(dig.read, values.parse_date, node, "releaseDate")
+    entry.year = attempt(lambda: values.parse_year(dig.get_path(node, "releaseYear", "year")))
+    entry.kind = values.TITLE_KINDS.get(title_type, "other") if title_type else None
+    entry.rank = attempt(lambda: values.parse_rank(dig.get_path(edge, "currentRank")))
+    entry.release_date = None if date is ABSENT else date
+    entry.scores = scores_of(partial(dig.read, values.parse_rating, node, "ratingsSummary"))
+    return entry
+
+
+def _new_entry(site_id: str | None, title: str | None) -> Entry:
+    if site_id is None or title is None:
+        raise ShapeError("entries", f"a row with the id {site_id!r} and the title {title!r}")
+    return Entry(site_id=site_id, title=title)

@@ -36,13 +36,14 @@ _LARGE = {
 """What is read of the keys with the most below them."""
 _TITLE = _object("Title", **dict.fromkeys(KEYS, Any) | _LARGE)
 """What is read of an object about one title."""
-_OBJECTS = {"aboveTheFoldData": _TITLE | None, "mainColumnData": _TITLE | None}
-_NEXT_DATA = _object(
-    "NextData",
-    props=_object(
-        "Props", pageProps=_object("PageProps", **_OBJECTS, pageData=Any, contentData=Any)
-    ),
+_PAGE_PROPS = _object(
+    "PageProps",
+    aboveTheFoldData=_TITLE | None,
+    mainColumnData=_TITLE | None,
+    pageData=Any,
+    contentData=Any,
 )
+_NEXT_DATA = _object("NextData", props=_object("Props", pageProps=_PAGE_PROPS))
 
 
 def page_props(body: bytes) -> dict[str, object] | None:
@@ -54,14 +55,10 @@ def page_props(body: bytes) -> dict[str, object] | None:
     if raw is None:
         return None
     try:
-        props = dig.get_path(decode_json(raw, _NEXT_DATA), "props", "pageProps")
-    except ShapeError:
-        found = dig.get_path(decode_json(raw), "props", "pageProps")
-        # What is not of the expected type is left out.
-        is_odd = (
-            name for name in _OBJECTS if not isinstance(dig.get_path(found, name), dict | None)
-        )
-        props = {**found, **dict.fromkeys(is_odd)} if isinstance(found, dict) else None
+        data = decode_json(raw, _NEXT_DATA)
+    except ShapeError:  # something is not of the expected type
+        data = decode_json(raw)
+    props = dig.get_path(data, "props", "pageProps")
     if not isinstance(props, dict):
         raise ShapeError("page", "the script has no pageProps")
     return props

@@ -163,7 +163,7 @@ def identify(sources: Sequence[object]) -> Findings:
 
 def stated_id(sources: Sequence[object]) -> str:
     """Return the id that the objects name. Raises ShapeError when they name none, or several."""
-    stated_ids = [attempt(partial(values.parse_id, source, "id")) for source in sources]
+    stated_ids = [attempt(values.parse_id, source, "id") for source in sources]
     ids = dict.fromkeys(filter(None, stated_ids))
     if len(ids) != 1:
         raise ShapeError("site_id", f"the page names {len(ids)} titles: {' and '.join(ids)}")

@@ -92,7 +92,7 @@ def parse_rating(summary: object) -> Score | NoValue:
     have a second summary with nothing but the rank in it.
     """
     value = dig.read(dig.number, summary, "aggregateRating")
-    votes = attempt(lambda: dig.integer(summary, "voteCount"))
+    votes = attempt(dig.integer, summary, "voteCount")
     if value is None:
         return None
     if value is ABSENT or (value == 0 and votes == 0):

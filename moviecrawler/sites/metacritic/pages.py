@@ -30,7 +30,6 @@ from moviecrawler.sites.scores import linked_score
 from moviecrawler.sites.titles import finished, title_in
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Score, ScoreKind
     from moviecrawler.sites.metacritic.title import Components
 
 _SHIFTED_DURATION: Final = re.compile(r"PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S")
@@ -50,7 +49,7 @@ def title(body: bytes) -> Page:
     components = (
         {} if part and part.kind == "episode" else _components(script(body, "__NUXT_DATA__"))
     )
-    linked = attempt(lambda: _linked(body))
+    linked = attempt(_linked, body)
     try:
         found = read_title(components, stated, linked.movie if linked else None)
     except ShapeError:
@@ -59,7 +58,7 @@ def title(body: bytes) -> Page:
         found = linked or _linked(body)
     about = linked_data.title_of(body)
     # Beside a season's components, JSON-LD may be that of the series.
-    named = values.id_in(attempt(lambda: dig.text(about, "url")))
+    named = values.id_in(attempt(dig.text, about, "url"))
     if found is linked or named == found.movie.site_id:
         linked_data.extract_fields(found, about, _LINKED)
     movie = finished(found)
@@ -80,10 +79,8 @@ def _components(payload: bytes | None) -> Components:
     data = None if payload is None else attempt(lambda: dig.get_path(unflatten(payload), "data"))
     for key in data if isinstance(data, dict) else ():
         if key.startswith("loadPage:"):
-            listed = attempt(partial(dig.items, data, key, "components")) or []
-            named = {
-                attempt(partial(dig.text, part, "meta", "componentName")): part for part in listed
-            }
+            listed = attempt(dig.items, data, key, "components") or []
+            named = {attempt(dig.text, part, "meta", "componentName"): part for part in listed}
             if PRODUCT in named:
                 return {name: part for name, part in named.items() if name in COMPONENTS}
     return {}
@@ -101,23 +98,23 @@ def _shifted_runtime(text: str) -> int | None:
     return None if _AMBIGUOUS_DURATION.fullmatch(text) else parse_runtime(text)
 
 
-def _linked_score(kind: ScoreKind, value: object) -> Score | None:
-    """Return a score of JSON-LD; episodes have that of the users under the critics' key."""
-    return linked_score(kind, value, of_users=kind == "metacritic_user")
-
-
 _LINKED: Final = (
-    FieldPath("plot", partial(linked_data.parsed, linked_data.plot), "description"),
-    FieldPath("credits.director", partial(linked_data.people, "director"), "director"),
-    FieldPath("genres", linked_data.texts, "genre"),
-    FieldPath("certificate", dig.text, "contentRating"),
-    FieldPath("poster_url", linked_data.picture, "image"),
-    FieldPath("credits.cast", partial(linked_data.people, "cast"), "actor"),
-    FieldPath("series_title", dig.text, "partOfSeries.name"),
+    *linked_data.paths_of(
+        "plot",
+        "genres",
+        "certificate",
+        "poster_url",
+        "series_title",
+        "credits.director",
+        "credits.cast",
+    ),
     FieldPath("runtime_minutes", partial(linked_data.parsed, _shifted_runtime), "duration"),
-    FieldPath("scores.metascore", partial(_linked_score, "metascore"), "aggregateRating"),
+    FieldPath("scores.metascore", partial(linked_score, "metascore"), "aggregateRating"),
+    # Episodes have the score of the users under the critics' key.
     FieldPath(
-        "scores.metacritic_user", partial(_linked_score, "metacritic_user"), "aggregateRating"
+        "scores.metacritic_user",
+        partial(linked_score, "metacritic_user", of_users=True),
+        "aggregateRating",
     ),
     FieldPath(
         "year", partial(linked_data.parsed, lambda text: int(parse_date(text)[:4])), "datePublished"
@@ -154,8 +151,8 @@ def _entry(item: object) -> Entry:
     if title is None:
         raise ShapeError("entries", "an item without a title")
     site_id = values.id_of_product(item)
-    day = attempt(lambda: dig.read(values.parse_day, item, "releaseDate"))
-    year = attempt(lambda: parse_year(item))
+    day = attempt(dig.read, values.parse_day, item, "releaseDate")
+    year = attempt(parse_year, item)
     scores = scores_of(
         lambda: dig.read(partial(values.parse_score, "metascore"), item, "criticScoreSummary"),
         lambda: dig.read(partial(values.parse_score, "metacritic_user"), item, "userScore"),

@@ -97,7 +97,7 @@ def read_title(
     if product is None:
         raise ShapeError("page", "no product among the components")
     site_id = product_id(product, components, stated)
-    title = attempt(lambda: stated_title(product, "title"))
+    title = attempt(stated_title, product, "title")
     if title is None and linked is not None and linked.site_id == site_id:
         title = linked.title
     if title is None:
@@ -114,14 +114,14 @@ def read_title(
             lambda: values.parse_creators(dig.get_path(product, "production", "crew")),
         )
     row = _season_row(components, site_id)
-    watch = attempt(lambda: dig.get_path(components.get(_OFFERS), "data", "item"))
+    watch = attempt(dig.get_path, components.get(_OFFERS), "data", "item")
     if movie.season is None:
         dig.extract_fields(found, _OF_WHOLE_TITLES, [product])
         found.set_first("year", lambda: parse_year(product))
         found.set_first("external_ids", lambda: values.parse_ids(product, watch))
     else:
         dig.extract_fields(found, _OF_SEASONS, [row])
-    image = attempt(lambda: _image(product))
+    image = attempt(_image, product)
     found.set_first("poster_url", lambda: _poster(product, image))
     dig.extract_fields(found, _OF_PICTURES, [image])
     _extract_scores(found, components, product, row)
@@ -140,14 +140,14 @@ def _extract_scores(found: Findings, components: Components, product: object, ro
     for kind, name in _SUMMARIES.items():
         component = components.get(name)
         found.set_first(f"scores.{kind}", partial(_stated_absence, component))
-        of_page = attempt(partial(dig.get_path, component, "data", "item"))
+        of_page = attempt(dig.get_path, component, "data", "item")
         of_row = attempt(partial(dig.get_path, row, _IN_ROWS[kind]))
         summaries = [summary for summary in (of_page, of_row) if _is_own(site_id, summary)]
         if kind == "metascore":
             # Beside a season's scores the product is its series, whose score has the series'
             # address, or none.
-            own = attempt(lambda: dig.get_path(product, "criticScoreSummary"))
-            if found.movie.season is None or attempt(partial(_id_of_summary, own)) == site_id:
+            own = attempt(dig.get_path, product, "criticScoreSummary")
+            if found.movie.season is None or attempt(_id_of_summary, own) == site_id:
                 summaries.insert(1, own)
         _extract_score(found, kind, summaries)
 
@@ -162,10 +162,9 @@ def product_id(product: object, components: Components, stated: str | None = Non
     if whole is None:
         raise ShapeError("site_id", "a product whose slug is none")
     summaries = [
-        attempt(partial(dig.get_path, components.get(name), "data", "item"))
-        for name in _SUMMARIES.values()
+        attempt(dig.get_path, components.get(name), "data", "item") for name in _SUMMARIES.values()
     ]
-    of_summaries = [attempt(partial(_id_of_summary, summary)) for summary in summaries]
+    of_summaries = [attempt(_id_of_summary, summary) for summary in summaries]
     for site_id in (*of_summaries, stated):
         part = part_of_series("metacritic", site_id or "")
         if site_id and part and part.series_id == whole:
@@ -187,11 +186,9 @@ def parse_year(product: object) -> int | NoValue:
 
 def _image(product: object) -> object:
     """Return the first picture that a product has with a path; None without one."""
-    others = attempt(partial(dig.items, product, "images")) or []
+    others = attempt(dig.items, product, "images") or []
     images = [dig.get_path(product, "image"), *others]
-    return next(
-        (image for image in images if attempt(partial(dig.text, image, "bucketPath"))), None
-    )
+    return next((image for image in images if attempt(dig.text, image, "bucketPath")), None)
 
 
 def _poster(product: object, image: object) -> str | NoValue:
@@ -242,7 +239,7 @@ def _is_own(site_id: str, summary: object) -> bool:
     One that doesn't say to what it belongs does, too; to a whole title all belong.
     """
     return (
-        attempt(lambda: _id_of_summary(summary)) in {None, site_id}
+        attempt(_id_of_summary, summary) in {None, site_id}
         or part_of_series("metacritic", site_id) is None
     )
 
@@ -262,9 +259,7 @@ def _must(product: object) -> bool | None:
 
 def _season_row(components: Components, site_id: str) -> object:
     """Return what a page's list of seasons says of one of them; None when it doesn't list that."""
-    return next(
-        (row for row in _rows(components) if attempt(partial(_id_of_row, row)) == site_id), None
-    )
+    return next((row for row in _rows(components) if attempt(_id_of_row, row) == site_id), None)
 
 
 def seasons_of(series: Movie, components: Components) -> list[Movie]:
@@ -272,26 +267,26 @@ def seasons_of(series: Movie, components: Components) -> list[Movie]:
 
     A row that can't be read is passed by.
     """
-    return one_of_each_season(attempt(partial(_season, series, row)) for row in _rows(components))
+    return one_of_each_season(attempt(_season, series, row) for row in _rows(components))
 
 
 def _rows(components: Components) -> list[object]:
-    return attempt(partial(dig.items, components.get(_SEASONS), "data", "items")) or []
+    return attempt(dig.items, components.get(_SEASONS), "data", "items") or []
 
 
 def _id_of_row(row: object) -> str | None:
     """Return a season's id, by its address."""
-    return id_in(attempt(partial(dig.text, row, "url")))
+    return id_in(attempt(dig.text, row, "url"))
 
 
 def _season(series: Movie, row: object) -> Movie | None:
     site_id = _id_of_row(row)
-    title = attempt(lambda: dig.text(row, "title"))
+    title = attempt(dig.text, row, "title")
     if site_id is None:
         return None
     found = Findings(values.new_movie(site_id, title or series.title))
     for kind, name in _IN_ROWS.items():
-        summary = attempt(partial(dig.get_path, row, name))
+        summary = attempt(dig.get_path, row, name)
         if _is_own(site_id, summary):
             _extract_score(found, kind, [summary])
     dig.extract_fields(found, _OF_SEASONS, [row])

@@ -87,7 +87,7 @@ def parse_day(value: object) -> str | None:
 def parse_score(kind: ScoreKind, summary: object) -> Score | NoValue:
     """Return the score in a summary, of a page or of a row of a list."""
     value = dig.read(dig.number, summary, "score")
-    count = attempt(lambda: dig.size(summary, "reviewCount")) or 0
+    count = attempt(dig.size, summary, "reviewCount") or 0
     if value is ABSENT or value is None:
         # A title with that many reviews has a score; it is at another position.
         return None if value is None or count >= _ENOUGH_REVIEWS else ABSENT
@@ -95,7 +95,7 @@ def parse_score(kind: ScoreKind, summary: object) -> Score | NoValue:
     # or missing.
     if value == 0 and (dig.text(summary, "sentiment") or "tbd").lower() == "tbd":
         return ABSENT
-    scale = attempt(lambda: dig.integer(summary, "max"))
+    scale = attempt(dig.integer, summary, "max")
     if scale not in {None, SCORES[kind].scale}:
         raise ShapeError("scores", f"{kind} out of {scale}")
     return new_score(kind, value, count or None)
@@ -215,10 +215,7 @@ def parse_similar(items: object) -> list[RelatedTitle]:
     """Return the titles that the page recommends; games among them are left out."""
     if any(dig.text(item, "type") is None for item in dig.items(items)):
         raise ShapeError("related", "a title without a type")
-    named = (
-        (attempt(partial(id_of_product, item)), dig.text(item, "title"))
-        for item in dig.items(items)
-    )
+    named = ((attempt(id_of_product, item), dig.text(item, "title")) for item in dig.items(items))
     return one_of_each_title(
         RelatedTitle(relation="similar", site_id=site_id, title=title)
         for site_id, title in named
@@ -268,8 +265,8 @@ def _options(listed: object, kind: OfferKind, country: str | None) -> Iterator[O
 
 def parse_ids(product: object, watch: object) -> dict[str, str] | None:
     """Return the number behind the slug, and the title's path at JustWatch."""
-    number = attempt(lambda: dig.integer(product, "id"))
-    path = attempt(lambda: dig.text(watch, "meta", "fullPath"))
+    number = attempt(dig.integer, product, "id")
+    path = attempt(dig.text, watch, "meta", "fullPath")
     ids = {"metacritic": str(number)} if number is not None and number > 0 else {}
     if path and _JUSTWATCH_PATH.fullmatch(path):
         ids["justwatch"] = path

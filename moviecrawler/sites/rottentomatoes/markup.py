@@ -220,8 +220,8 @@ def seasons_of(series: Movie, tree: Selector, linked: dict[str, object]) -> list
         season for season in dig.as_list(linked, "containsSeason") if isinstance(season, dict)
     ]
     named = {
-        id_in_url("rottentomatoes", attempt(partial(dig.text, season, "url"))): attempt(
-            partial(dig.text, season, "name")
+        id_in_url("rottentomatoes", attempt(dig.text, season, "url")): attempt(
+            dig.text, season, "name"
         )
         for season in listed
     }
@@ -243,6 +243,6 @@ def _season(series: Movie, tile: Selector, names: dict[str | None, str | None]) 
             partial(score, "tomatometer", slot(tile, "critics-score")),
             partial(score, "popcornmeter", slot(tile, "audience-score")),
         ),
-        year=attempt(lambda: parse_year(aired)),
-        release_date=attempt(lambda: parse_date(aired)),
+        year=attempt(parse_year, aired),
+        release_date=attempt(parse_date, aired),
     )

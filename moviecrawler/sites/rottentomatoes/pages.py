@@ -51,9 +51,9 @@ def title(body: bytes) -> Page:
             "page",
             "neither the scripts nor the JSON-LD of a title is there in a form that is known",
         )
-    addresses = (*stated_addresses(body), attempt(lambda: dig.text(linked, "url")))
-    site_id = _site_id(attempt(lambda: dig.text(linked, "@type")), addresses)
-    content = attempt(lambda: dig.get_path(hero, "content"))
+    addresses = (*stated_addresses(body), attempt(dig.text, linked, "url"))
+    site_id = _site_id(attempt(dig.text, linked, "@type"), addresses)
+    content = attempt(dig.get_path, hero, "content")
     movie = finished(read_title(site_id, tree, scorecard, content, linked))
     seasons = markup.seasons_of(movie, tree, linked) if movie.kind == "series" else []
     return Page(

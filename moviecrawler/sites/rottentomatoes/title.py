@@ -53,19 +53,16 @@ _IN_DETAILS: Final = (
 )
 """What the rows of the list of details say. A row that is not there says nothing."""
 _LINKED: Final = (
-    FieldPath("plot", partial(linked_data.parsed, linked_data.plot), "description"),
-    FieldPath("credits.director", partial(linked_data.people, "director"), "director"),
-    FieldPath("credits.cast", partial(linked_data.people, "cast"), "actor"),
-    FieldPath("series_title", dig.text, "partOfSeries.name"),
-    FieldPath("poster_url", linked_data.picture, "image"),
-    FieldPath("runtime_minutes", partial(linked_data.parsed, parse_runtime), "duration"),
+    *linked_data.paths_of(
+        "plot", "poster_url", "runtime_minutes", "series_title", "credits.director", "credits.cast"
+    ),
     FieldPath("scores.tomatometer", partial(linked_score, "tomatometer"), "aggregateRating"),
     FieldPath("season_count", dig.size, "numberOfSeasons"),
     FieldPath("episode_count", dig.size, "numberOfEpisodes"),
 )
 """The fields on which the site's JSON-LD is right. Its dates can be those of a later release."""
 _LINKED_WITHOUT_DETAILS: Final = (
-    FieldPath("genres", linked_data.texts, "genre"),
+    *linked_data.paths_of("genres"),
     FieldPath(
         "certificate", partial(linked_data.parsed, values.short_certificate), "contentRating"
     ),
@@ -112,8 +109,8 @@ def _hero_of(content: object, scorecard: object, tree: Selector) -> _Hero:
         ]
 
     hero = _Hero(
-        title=attempt(lambda: stated_title(content, "title"))
-        or attempt(lambda: stated_title(scorecard, "scoreboard", "title")),
+        title=attempt(stated_title, content, "title")
+        or attempt(stated_title, scorecard, "scoreboard", "title"),
         genres=texts("metadataGenres", "metadataGenre"),
         posters=[
             *(value for key, value in fields if key.startswith("poster")),
@@ -156,7 +153,7 @@ def read_title(
     hero = _hero_of(content, scorecard, tree)
     rows = markup.details_of(tree)
     tag = _SITE_NAME.sub("", text_of(tree.css("title")))
-    title = hero.title or attempt(lambda: stated_title(linked, "name")) or tag
+    title = hero.title or attempt(stated_title, linked, "name") or tag
     if not title:
         raise ShapeError("title", "no title at a known position")
     # JSON-LD can write the title so: "Dune (2021)".
@@ -174,7 +171,7 @@ def read_title(
     )
     found.set_first("runtime_minutes", partial(dig.read, parse_runtime, hero.runtime))
     found.set_first("certificate", partial(dig.read, values.short_certificate, hero.certificate))
-    pictures = (attempt(lambda: dig.text(scorecard, "primaryImageUrl")), *hero.posters)
+    pictures = (attempt(dig.text, scorecard, "primaryImageUrl"), *hero.posters)
     found.set_first(
         "poster_url", lambda: next(filter(None, map(linked_data.picture, pictures)), None)
     )
@@ -227,9 +224,9 @@ def _popcornmeter_paths(scorecard: object) -> tuple[str, ...]:
     It is that of the whole audience, where no verified part of it has one.
     """
     shown = attempt(
-        lambda: dig.read(partial(values.parse_score, "popcornmeter"), scorecard, "audienceScore")
+        dig.read, partial(values.parse_score, "popcornmeter"), scorecard, "audienceScore"
     )
-    verified = attempt(lambda: dig.get_path(scorecard, "overlay", "audienceVerified"))
+    verified = attempt(dig.get_path, scorecard, "overlay", "audienceVerified")
     is_of_all = (
         not isinstance(shown, Score) and isinstance(verified, dict) and "score" not in verified
     )

@@ -103,10 +103,10 @@ def parse_dollars(text: str) -> Amount:
 
 def parse_ids(tree: Selector, scorecard: object) -> dict[str, str] | None:
     """Return the title's id in the site's database, and its number there."""
-    curation = attempt(lambda: json_of(tree, "curation-json"))
-    number = str(attempt(lambda: dig.get_path(curation, "rtId")))
+    curation = attempt(json_of, tree, "curation-json")
+    number = str(attempt(dig.get_path, curation, "rtId"))
     texts = (
-        attempt(partial(dig.text, data, key))
+        attempt(dig.text, data, key)
         for data, key in ((curation, "emsId"), (scorecard, "criticReviewHref"))
     )
     ems = next((found[0] for text in texts if (found := _EMS.search(text or ""))), None)
@@ -161,9 +161,7 @@ def _critics_count(summary: object) -> int | None:
     It is 0 where no key says more.
     """
     counts = [
-        found
-        for key in _CRITICS_COUNTS
-        if (found := attempt(partial(dig.size, summary, key))) is not None
+        found for key in _CRITICS_COUNTS if (found := attempt(dig.size, summary, key)) is not None
     ]
     return next(filter(None, counts), min(counts, default=None))
 
@@ -174,11 +172,11 @@ def _audience_count(summary: object) -> int | None:
     Since 2024 pages show a band of that only ("250,000+ Ratings"), and who liked it and who didn't.
     Before, with a band such as "250,000+", these were some of the ratings.
     """
-    band = attempt(partial(dig.text, summary, "bandedRatingCount")) or "Ratings"
+    band = attempt(dig.text, summary, "bandedRatingCount") or "Ratings"
     if dig.get_path(summary, "ratingCount") or not band.endswith("Ratings"):
-        return attempt(partial(dig.size, summary, "ratingCount"))
-    liked = attempt(partial(dig.size, summary, "likedCount"))
-    disliked = attempt(partial(dig.size, summary, "notLikedCount"))
+        return attempt(dig.size, summary, "ratingCount")
+    liked = attempt(dig.size, summary, "likedCount")
+    disliked = attempt(dig.size, summary, "notLikedCount")
     return None if liked is None or disliked is None else liked + disliked
 
 
