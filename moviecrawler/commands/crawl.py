@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
     from scrapy.spiderloader import SpiderLoaderProtocol
 
-    from moviecrawler.catalogue.known_ids import Film
+    from moviecrawler.catalogue.id_lists import Film
     from moviecrawler.sites import Site
 
 logger = logging.getLogger(__name__)
@@ -177,7 +177,7 @@ class _PlanForAll:
         self, settings: Settings, spiders: SpiderLoaderProtocol, arguments: Mapping[str, str]
     ) -> None:
         """Read the arguments. Raises ConfigurationError."""
-        from moviecrawler.catalogue.known_ids import read_films
+        from moviecrawler.catalogue.id_lists import read_films
         from moviecrawler.sites import SITES
 
         known = arguments_of_all(spiders)
@@ -205,7 +205,8 @@ class _PlanForAll:
             raise ConfigurationError("wikidata is given without file or ids; name titles, or none")
         self._films: list[Film] = []
         if self._is_by_films:
-            self._films = read_films(settings, arguments.get("ids"), arguments.get("file"))
+            homes = {site: settings[profile.home_setting] for site, profile in SITES.items()}
+            self._films = read_films(homes, arguments.get("ids"), arguments.get("file"))
             self._find_ids()
         self._requested: dict[Site, list[str]] = {site: [] for site in SITES}
 

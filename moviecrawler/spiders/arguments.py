@@ -9,22 +9,17 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.texts import shown
-from moviecrawler.catalogue.id_lists import id_of, ids_of_rows, read_list, rows_of
-from moviecrawler.catalogue.spreadsheets import known_columns
-from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Self
 
-    from moviecrawler.items import Site
 
 _UNITS = {
     "m": timedelta(minutes=1),
@@ -58,15 +53,6 @@ class Plan:
     def is_fed(self) -> bool:
         """Whether the run is fed with what the catalogue says is due."""
         return self.is_due and self.list_name is None
-
-
-@dataclass(slots=True, kw_only=True)
-class NamedTitles:
-    """What the arguments `ids` and `file` name."""
-
-    ids: list[str]
-    note: str = ""
-    """How many rows of the file name no title; empty when all do."""
 
 
 class Seed(msgspec.Struct, forbid_unknown_fields=True):
@@ -141,74 +127,3 @@ def parse_choice(name: str, text: str, choices: Collection[str]) -> str:
     if text not in choices:
         raise ConfigurationError(f"{name} is {text!r}; give one of {', '.join(choices)}")
     return text
-
-
-def parse_title_ids(
-    site: Site, ids: str | None, file: str | None, home: str | None = None
-) -> NamedTitles:
-    """Return the titles of the arguments `ids` and `file`, each once, in order.
-
-    `ids` are separated by commas. They are ids, or URLs of the site or below `home`, as are those
-    of a file; see `_read_titles`. Raises ConfigurationError for a file that can't be read, and for
-    the first title that is malformed.
-    """
-    named = {
-        parse_title_id(site, text, home): None for text in (ids or "").split(",") if text.strip()
-    }
-    if ids is not None and not named:
-        raise ConfigurationError(f"ids is {ids!r}, which names no title")
-    if file is None:
-        return NamedTitles(ids=list(named))
-    found = _read_titles(site, read_list(file), file, home)
-    if not named and not found.ids:
-        raise ConfigurationError(f"file {file!r} names no title")
-    return NamedTitles(ids=list(dict.fromkeys([*named, *found.ids])), note=found.note)
-
-
-def _read_titles(site: Site, text: str, file: str, home: str | None) -> NamedTitles:
-    """Return the titles that a file names.
-
-    It has an id or a URL a line, where empty lines and those that start with # are passed over; or
-    it is CSV with a column of ids or URLs. No error quotes what it holds: whoever may schedule jobs
-    on a node could read any of its files.
-    """
-    lines = text.splitlines()
-    numbered = {
-        number: line
-        for number, line in enumerate(lines, 1)
-        if line.strip() and not line.lstrip().startswith("#")
-    }
-    if not numbered:
-        return NamedTitles(ids=[])
-    first, *others = islice(numbered.values(), 3)
-    has_cells = any(mark in line for line in (first, *others) for mark in ",;\t")
-    if id_of(site, first, home) is None and (has_cells or known_columns([first])[0]):
-        return _read_csv(site, text, file, home)
-    titles = []
-    for number, line in numbered.items():
-        try:
-            titles.append(parse_title_id(site, line, home))
-        except ConfigurationError as error:
-            why = str(error).rpartition(" is not ")[2]
-            raise ConfigurationError(f"line {number} of {file} is not {why}") from None
-    return NamedTitles(ids=titles)
-
-
-def _read_csv(site: Site, text: str, file: str, home: str | None) -> NamedTitles:
-    """Return the titles of a CSV file: of each row, the first cell that names one of the site."""
-    rows = rows_of(text, file, lambda cell: id_of(site, cell, home) is not None)
-    titles = ids_of_rows(site, rows, home)
-    missing = titles.count(None)
-    if missing == len(titles):
-        raise ConfigurationError(
-            f"none of the {len(titles):,} rows of {file} has an id or URL of {site}; scrapy match"
-            " finds IMDb's ids by title and year"
-        )
-    note = ""
-    if missing:
-        line = rows[titles.index(None)].location.rpartition(", ")[2]
-        note = (
-            f"rows of {file} without an id or URL of {site}: {missing:,} of {len(rows):,},"
-            f" first {line}"
-        )
-    return NamedTitles(ids=[title for title in titles if title is not None], note=note)

@@ -17,6 +17,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError, ExtractionError
+from moviecrawler.catalogue.id_lists import read_films
 from moviecrawler.frontier.runs import describe_crawl, open_backend
 from moviecrawler.frontier.serialisation import due_title_of
 from moviecrawler.items import Fetched, Miss
@@ -40,7 +41,6 @@ from moviecrawler.spiders.arguments import (
     parse_age,
     parse_choice,
     parse_limit,
-    parse_title_ids,
 )
 from moviecrawler.spiders.components import set_up
 from moviecrawler.spiders.results import (
@@ -172,18 +172,24 @@ class MovieSpider(scrapy.Spider):
 
             open_catalogue(settings)
         home = settings[cls.profile.home_setting]
-        if arguments.get(KNOWN_IDS):  # of `scrapy crawl all`
-            named = parse_title_ids(cls.site, arguments[KNOWN_IDS], None, home)
+        if known_ids := arguments.get(KNOWN_IDS):  # of `scrapy crawl all`
+            films = read_films({cls.site: home}, known_ids, None)
         else:
-            named = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"), home)
+            films = read_films({cls.site: home}, arguments.get("ids"), arguments.get("file"))
+        unnamed = [film for film in films if not film.ids]
         list_name = arguments.get("list")
-        if list_name is None and lane is None and not named.ids:
+        if list_name is None and lane is None and not films:
             list_name = cls.profile.default_list
         if list_name is not None:
             cls.check_list(list_name)
         return Plan(
-            titles=named.ids,
-            note=named.note,
+            titles=list(dict.fromkeys(film.ids[cls.site] for film in films if film.ids)),
+            note=(
+                f"rows without an id or URL of {cls.site}: {len(unnamed):,} of {len(films):,},"
+                f" first {unnamed[0].location}"
+                if unnamed
+                else ""
+            ),
             list_name=list_name,
             limit=parse_limit(arguments.get("limit")),
             is_due=lane is not None,

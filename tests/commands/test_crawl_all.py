@@ -104,7 +104,7 @@ def test_without_titles_each_site_has_its_usual_list_and_the_worst_end_counts(
     [
         ("list=top", "list is 'top', which is a list of one site"),
         ("ids=tv/the-wire", "may be a title of metacritic and rottentomatoes; give its URL"),
-        ("ids=lamp", "ids: lamp is not an id or URL of imdb, metacritic, rottentomatoes"),
+        ("ids=lamp", "'lamp' is not a title of imdb, metacritic, rottentomatoes"),
         ("file=none.csv", "file 'none.csv' can't be read"),
         ("wikidata=w.csv", "wikidata is given without file or ids"),
         ("lists=top", "unknown argument 'lists'; all takes "),

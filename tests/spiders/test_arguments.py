@@ -6,7 +6,6 @@ from scrapy.settings import Settings
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.proxies.site_pools import SitePools
-from moviecrawler.spiders.arguments import parse_title_ids
 from moviecrawler.spiders.base import MovieSpider
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
@@ -76,14 +75,17 @@ def test_arguments_that_scrapyd_adds_are_accepted(settings: Settings) -> None:
     ImdbSpider.parse_arguments(settings, {"_job": "abc", "_version": "1"})
 
 
-def test_ids_and_file_together_name_each_title_once_in_order(tmp_path: Path) -> None:
+def test_ids_and_file_together_name_each_title_once_in_order(
+    settings: Settings, tmp_path: Path
+) -> None:
     file = tmp_path / "titles.txt"
     file.write_text(
         "\ufeff# first\ntt0000002\n\n https://www.imdb.com/title/tt0000003/?ref_=x \ntt0000001\n",
         "utf-8",
     )
-    named = parse_title_ids("imdb", "tt0000001, tt0000004", str(file))
-    assert named.ids == ["tt0000001", "tt0000004", "tt0000002", "tt0000003"]
+    given = {"ids": "tt0000001, tt0000004", "file": str(file)}
+    plan = ImdbSpider.parse_arguments(settings, given)
+    assert plan.titles == ["tt0000001", "tt0000004", "tt0000002", "tt0000003"]
 
 
 @pytest.mark.promise("A CSV of any program is a list of titles, and rows without an id are told.")
@@ -108,12 +110,12 @@ def test_ids_and_file_together_name_each_title_once_in_order(tmp_path: Path) -> 
     ids=["imdb", "trakt", "utf-16", "names of its own", "movielens", "no header"],
 )
 def test_a_csv_names_titles_and_rows_without_an_id_are_told(
-    content: str | bytes, ids: list[str], note: str, tmp_path: Path
+    content: str | bytes, ids: list[str], note: str, settings: Settings, tmp_path: Path
 ) -> None:
     (tmp_path / "a.csv").write_bytes(content.encode() if isinstance(content, str) else content)
-    named = parse_title_ids("imdb", None, str(tmp_path / "a.csv"))
-    assert named.ids == ids
-    assert (note in named.note) if note else not named.note
+    plan = ImdbSpider.parse_arguments(settings, {"file": str(tmp_path / "a.csv")})
+    assert plan.titles == ids
+    assert (note in plan.note) if note else not plan.note
 
 
 @pytest.mark.parametrize(
@@ -131,11 +133,11 @@ def test_a_csv_names_titles_and_rows_without_an_id_are_told(
     ids=["malformed line", "no text", "no titles", "no ids", "too large"],
 )
 def test_a_wrong_file_is_refused_and_none_of_it_shown(
-    content: bytes, told: str, tmp_path: Path
+    content: bytes, told: str, settings: Settings, tmp_path: Path
 ) -> None:
     (tmp_path / "titles.txt").write_bytes(content)
     with pytest.raises(ConfigurationError, match=told) as caught:
-        parse_title_ids("imdb", None, str(tmp_path / "titles.txt"))
+        ImdbSpider.parse_arguments(settings, {"file": str(tmp_path / "titles.txt")})
     # It may be any file of a node.
     assert "Third" not in str(caught.value)
 
@@ -143,12 +145,12 @@ def test_a_wrong_file_is_refused_and_none_of_it_shown(
 @pytest.mark.promise(
     "A job makes no setting that names a class, a path or a URL, and shows no secret."
 )
-def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
+def test_only_a_regular_file_is_read(settings: Settings, tmp_path: Path) -> None:
     """A device may never end, and a pipe may never begin."""
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", str(tmp_path / "pipe"), "/dev/null"):
         with pytest.raises(ConfigurationError, match="can't be read: it is no regular file"):
-            parse_title_ids("imdb", None, path)
+            ImdbSpider.parse_arguments(settings, {"file": path})
     for pools in ("/dev/zero", str(tmp_path / "pipe")):
         with pytest.raises(ConfigurationError, match="it is no regular file"):
             SitePools.from_settings(Settings({"PROXY_POOLS": pools}))
