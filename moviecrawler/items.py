@@ -261,15 +261,6 @@ class Fetched:
         """The id, as of an item."""
         return self.requested_id
 
-    @classmethod
-    def of(cls, site: Site, requested_id: str, due: dict[str, Any] | None, at: datetime) -> Fetched:
-        """Return the outcome of a title's request; `due` is as requests have it."""
-        fetched = cls(site=site, at=at, requested_id=requested_id)
-        if due is not None:
-            fetched.title_id = due["title_id"]
-            fetched.evidence = due["evidence"]
-        return fetched
-
 
 @dataclass(slots=True, kw_only=True)
 class CoveredBySeries:
@@ -539,6 +530,16 @@ class Entry:
     """Season of an episode, where the list shows it; as in `Movie`."""
     episode: int | None = None
     scores: list[Score] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True, frozen=True)
+class ListRow:
+    """The row of a list that led to a title."""
+
+    list_name: str
+    list_rank: int
+    entry: Entry | None = None
+    """None in archived pages of an early version."""
 
 
 @dataclass(slots=True, kw_only=True)

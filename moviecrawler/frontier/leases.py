@@ -10,7 +10,8 @@ from scrapy import signals
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.frontier.contract import End
-from moviecrawler.items import Fetched, Miss, Movie, RawPage, Unchanged
+from moviecrawler.frontier.serialisation import outcome_of_title
+from moviecrawler.items import Miss, Movie, RawPage, Unchanged
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.signals import (
     items_completed,
@@ -129,7 +130,7 @@ class LeaseTracker:
                 lease.reason = "it ended without an item"
             if lease.kind == "dead" and lease.is_title:
                 known = request.cb_kwargs
-                note = Fetched.of(
+                note = outcome_of_title(
                     request.meta["site"], known["site_id"], known.get("due"), utc_now()
                 )
                 self._manager.send_catch_log(title_failed, note=note, request=request)

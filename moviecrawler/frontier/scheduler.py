@@ -722,6 +722,6 @@ def _push_of(request: Request, site: str) -> Push:
         level=level,
         id=request_id(request),
         body=encode(request),
-        title=title if due is None else f"{DUE}{due['title_id']}",  # which may have several ids
+        title=title if due is None else f"{DUE}{due.title_id}",  # which may have several ids
         is_repeatable=request.dont_filter,
     )

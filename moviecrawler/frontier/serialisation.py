@@ -19,10 +19,12 @@ from scrapy.utils.request import fingerprint
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.credentials import has_userinfo
 from moviecrawler.basics.errors import MovieCrawlerError
-from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
+from moviecrawler.items import Fetched, ListRow, Site
 from moviecrawler.matching.facts import IdSource, TitleFacts  # noqa: TC001 - msgspec reads them
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from scrapy import Request
 
 ERRBACKS = {
@@ -44,14 +46,6 @@ class SerialisationError(MovieCrawlerError):
     """A request can't be queued, or an entry of the queue is not a request of this spider."""
 
 
-class _ListEntry(msgspec.Struct, frozen=True):
-    """The entry of the list that led to a title."""
-
-    list_name: str
-    list_rank: int
-    entry: Entry
-
-
 class DueTitle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A title of the catalogue that is to be fetched from a site."""
 
@@ -67,11 +61,20 @@ class DueTitle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is."""
 
 
+def outcome_of_title(site: Site, requested_id: str, due: DueTitle | None, at: datetime) -> Fetched:
+    """Return the outcome of a title's request, as it is until more is known."""
+    outcome = Fetched(site=site, at=at, requested_id=requested_id)
+    if due is not None:
+        outcome.title_id = due.title_id
+        outcome.evidence = due.evidence
+    return outcome
+
+
 class _TitleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `parse_title`."""
 
     site_id: str
-    found: _ListEntry | None
+    found: ListRow | None
     due: DueTitle | None = None
 
 
@@ -122,7 +125,7 @@ def request_id(request: Request) -> str:
     and how many ids of it are still to be tried.
     """
     if due := request.cb_kwargs.get("due"):
-        return f"{DUE}{due['title_id']}-{len(due['ids'])}"
+        return f"{DUE}{due.title_id}-{len(due.ids)}"
     digest = fingerprint(request)
     if titles := request.cb_kwargs.get("titles"):
         # Passes over the datasets have one address, whatever titles they are for.
@@ -191,8 +194,7 @@ def _request_of(envelope: Envelope, spider: Any) -> Request:
     """Return the spider's own request; stores take only the types that its arguments have."""
     if envelope.callback == "parse_title":
         title = msgspec.convert(envelope.cb_kwargs, _TitleArguments)
-        found = envelope.cb_kwargs["found"]
-        request: Request = spider.title_request(title.site_id, found, envelope.cb_kwargs.get("due"))
+        request: Request = spider.title_request(title.site_id, title.found, title.due)
     elif envelope.callback == "read_datasets":
         titles = msgspec.convert(envelope.cb_kwargs, _DatasetArguments).titles
         request = spider.datasets_request(titles)

@@ -12,12 +12,12 @@ import base64
 import hashlib
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
 from moviecrawler.basics.errors import ArchiveError
-from moviecrawler.items import RawPage, Site
+from moviecrawler.items import ListRow, RawPage, Site
 from moviecrawler.sites.identity import Redirect  # noqa: TC001 - msgspec reads annotations
 from moviecrawler.sites.ids import check_site
 
@@ -45,7 +45,7 @@ class Request(msgspec.Struct, kw_only=True):
     """The title that was requested; None for a list page."""
     attempts: int
     """1 when the first request succeeded."""
-    found: dict[str, Any] | None
+    found: ListRow | None
     """What the list that led to the title has of it."""
     pool: str = "direct"
     """The proxy pool that sent the request."""

@@ -19,9 +19,8 @@ from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError, ExtractionError
 from moviecrawler.catalogue.id_lists import read_films
 from moviecrawler.frontier.runs import describe_crawl, open_backend
-from moviecrawler.frontier.serialisation import due_title_of
+from moviecrawler.frontier.serialisation import due_title_of, outcome_of_title
 from moviecrawler.items import Fetched, Miss
-from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.titles import verify
 from moviecrawler.middlewares.fresh import Fresh
 from moviecrawler.options import StoreOptions, add_settings
@@ -47,7 +46,6 @@ from moviecrawler.spiders.results import (
     covered,
     fetch_of,
     fetched_at,
-    has_more_ids,
     movie_and_seasons,
     movie_of_list,
     outcome_of,
@@ -72,9 +70,10 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.due import Feed
     from moviecrawler.frontier.contract import Backend, RequestIds, RunName
-    from moviecrawler.items import Movie, Page, Site
+    from moviecrawler.frontier.serialisation import DueTitle
+    from moviecrawler.items import ListRow, Movie, Page, Site
+    from moviecrawler.matching.facts import TitleFacts
     from moviecrawler.sites.profile import SiteProfile
-    from moviecrawler.spiders.results import Due, Found
 
 logger = logging.getLogger(__name__)
 
@@ -307,7 +306,7 @@ class MovieSpider(scrapy.Spider):
     def list_request(self, name: str) -> Request:
         """Return the request for the first page of a list."""
 
-    def title_requests(self, titles: Iterable[tuple[str, Found | None]]) -> Iterator[Request]:
+    def title_requests(self, titles: Iterable[tuple[str, ListRow | None]]) -> Iterator[Request]:
         """Yield the request of each title that was not asked for yet, up to the limit."""
         for site_id, found in titles:
             if site_id in self.asked:
@@ -325,7 +324,7 @@ class MovieSpider(scrapy.Spider):
             yield self.title_request(site_id, found)
 
     def title_request(
-        self, site_id: str, found: Found | None = None, due: Due | None = None
+        self, site_id: str, found: ListRow | None = None, due: DueTitle | None = None
     ) -> Request:
         """Return the request of one title's page.
 
@@ -340,7 +339,7 @@ class MovieSpider(scrapy.Spider):
             errback=self.title_failed,
             cb_kwargs=known,
             meta={"expects": "page", "site": self.site},
-            priority=BOOST_PRIORITY if due is not None and due["boosted"] else 0,
+            priority=BOOST_PRIORITY if due is not None and due.boosted else 0,
             dont_filter=due is not None,
         )
 
@@ -377,14 +376,14 @@ class MovieSpider(scrapy.Spider):
         open_titles = {title_id for id_ in ids.open | ids.died if (title_id := due_title_of(id_))}
         most = DUE_BATCH if size is None else min(size, DUE_BATCH)
         titles = await feed.select(most, open_titles)
-        return [self._due_request(msgspec.to_builtins(title)) for title in titles]
+        return [self._due_request(title) for title in titles]
 
-    def _due_request(self, due: Due) -> Request:
+    def _due_request(self, due: DueTitle) -> Request:
         """Return the request for the first id that may be a title's."""
-        first, *others = due["ids"]
-        return self.title_request(first, None, {**due, "ids": others})
+        first, *others = due.ids
+        return self.title_request(first, None, msgspec.structs.replace(due, ids=others))
 
-    def _next_id(self, note: Fetched, due: Due | None) -> Iterator[Request]:
+    def _next_id(self, note: Fetched, due: DueTitle | None) -> Iterator[Request]:
         """Yield the request for the next id of a title, when its outcome is still open."""
         if due is not None and note.has_more_ids:
             yield self._due_request(due)
@@ -403,8 +402,8 @@ class MovieSpider(scrapy.Spider):
         self,
         response: Response,
         site_id: str | None = None,
-        found: Found | None = None,
-        due: Due | None = None,
+        found: ListRow | None = None,
+        due: DueTitle | None = None,
     ) -> Iterator[Any]:
         """Yield the Movie of a title's page, and those of the seasons that a series' page names.
 
@@ -428,17 +427,17 @@ class MovieSpider(scrapy.Spider):
             )
             is_other_title = OTHER_TITLE in response.meta
             reason = error.reason if is_other_title else str(error)
-            note = Fetched.of(self.site, site_id, due, now)
+            note = outcome_of_title(self.site, site_id, due, now)
             note.other_id = response.meta.get(OTHER_TITLE)
-            note.has_more_ids = is_other_title and has_more_ids(due)
+            note.has_more_ids = is_other_title and due is not None and bool(due.ids)
             yield from self.title_missed(site_id, found, "failed", reason, now, note)
             yield from self._next_id(note, due)
             return
         movie.scraped_at = now
         self.crawler.signals.send_catch_log(title_read, movie=movie, response=response)
         movie.note = note = self._note_of(movie, site_id, due)
-        if due is not None and due["wanted"]:
-            self._compare(movie, due, note)
+        if due is not None and due.wanted is not None:
+            self._compare(movie, due, due.wanted, note)
         yield from self._next_id(note, due)
         yield movie
         for season in seasons:
@@ -464,27 +463,23 @@ class MovieSpider(scrapy.Spider):
         movie.fetch = fetch_of(response, site_id, identity)
         return movie, seasons
 
-    def _note_of(self, movie: Movie, requested_id: str, due: Due | None = None) -> Fetched:
+    def _note_of(self, movie: Movie, requested_id: str, due: DueTitle | None = None) -> Fetched:
         """Return what the catalogue is told of a title that was read."""
-        note = Fetched.of(self.site, requested_id, due, movie.scraped_at or utc_now())
+        note = outcome_of_title(self.site, requested_id, due, movie.scraped_at or utc_now())
         note.page_id = movie.site_id
         note.released = release_of(movie.release_date, movie.year)
         return note
 
-    def _compare(self, movie: Movie, due: Due, note: Fetched) -> None:
+    def _compare(self, movie: Movie, due: DueTitle, wanted: TitleFacts, note: Fetched) -> None:
         """Note whether a page is that of the title for which it was fetched."""
-        # Only crawls of what is due compare titles.
-
-        verdict = verify(msgspec.convert(due["wanted"], TitleFacts), movie, due["evidence"])
+        verdict = verify(wanted, movie, due.evidence)
         note.decision = verdict.decision
         note.score = verdict.score
         note.reasons = verdict.reasons
         if verdict.decision != "accepted":
-            note.has_more_ids = has_more_ids(due)
+            note.has_more_ids = bool(due.ids)
             message = "%s is %s for %s: %s"
-            logger.info(
-                message, movie.site_id, verdict.decision, due["wanted"]["title"], verdict.reasons
-            )
+            logger.info(message, movie.site_id, verdict.decision, wanted.title, verdict.reasons)
 
     def title_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a title whose page could not be fetched."""
@@ -495,17 +490,17 @@ class MovieSpider(scrapy.Spider):
             return
         outcome, reason = outcome_of(failure)
         now = fetched_at(request.meta)
-        note = Fetched.of(self.site, known["site_id"], due, now)
+        note = outcome_of_title(self.site, known["site_id"], due, now)
         if not isinstance(failure.value, HttpError | Disallowed):
             note.outcome = "put off"  # by the network, or by us
-        note.has_more_ids = outcome == "absent" and has_more_ids(due)
+        note.has_more_ids = outcome == "absent" and due is not None and bool(due.ids)
         yield from self.title_missed(known["site_id"], known["found"], outcome, reason, now, note)
         yield from self._next_id(note, due)
 
     def title_missed(
         self,
         site_id: str,
-        found: Found | None,
+        found: ListRow | None,
         outcome: str,
         reason: str,
         now: datetime,
@@ -526,7 +521,7 @@ class MovieSpider(scrapy.Spider):
             note.outcome = "absent" if outcome == "absent" else "error"
         miss.note = note
         yield miss
-        movie = movie_of_list(self.site, site_id, found) if found is not None else None
+        movie = movie_of_list(self.site, site_id, found.entry) if found is not None else None
         if movie is not None:
             movie.scraped_at = now
             yield movie

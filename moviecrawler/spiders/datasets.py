@@ -308,7 +308,7 @@ class DatasetSpider(ListSpider):
                 yield title
             else:
                 site_id = title.site_id
-                note = Fetched.of(self.site, site_id, None, now)
+                note = Fetched(site=self.site, at=now, requested_id=site_id)
                 yield from self.title_missed(site_id, None, title.outcome, title.reason, now, note)
         if self._takes_batches:
             yield Batch(movies=movies, response=response)

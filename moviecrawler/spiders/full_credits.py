@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
+    from moviecrawler.frontier.serialisation import DueTitle
+    from moviecrawler.items import ListRow
     from moviecrawler.spiders.arguments import Plan
-    from moviecrawler.spiders.results import Due, Found
 
 logger = logging.getLogger(__name__)
 
@@ -78,8 +79,8 @@ class FullCreditsSpider(DatasetSpider):
         self,
         response: Response,
         site_id: str | None = None,
-        found: Found | None = None,
-        due: Due | None = None,
+        found: ListRow | None = None,
+        due: DueTitle | None = None,
     ) -> Iterator[Any]:
         """Yield what a title's page gives; with `credits=full` a request in place of the Movie.
 

@@ -6,12 +6,11 @@ import logging
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 from scrapy import Request
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ExtractionError
-from moviecrawler.items import ListEntry, ListPage
+from moviecrawler.items import ListEntry, ListPage, ListRow
 from moviecrawler.politeness.gate import Closed
 from moviecrawler.signals import list_missed, titles_listed
 from moviecrawler.sites.ids import id_in_url, title_url
@@ -184,11 +183,7 @@ class ListSpider(MovieSpider):
         if self.plan.is_due:
             return
         for position, entry in enumerate(listing.entries, before + 1):
-            found = {
-                "list_name": name,
-                "list_rank": entry.rank or position,
-                "entry": msgspec.to_builtins(entry),
-            }
+            found = ListRow(list_name=name, list_rank=entry.rank or position, entry=entry)
             yield from self.title_requests([(entry.site_id, found)])
 
     def report_listed(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, get_args
 
-import msgspec
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import LONGEST_REASON
-from moviecrawler.items import CoveredBySeries, Entry, Fetch, Movie, Role
+from moviecrawler.items import CoveredBySeries, Fetch, Movie, Role
 from moviecrawler.middlewares.compression import sent_size
 from moviecrawler.politeness.gate import Disallowed
 from moviecrawler.politeness.meta import DIRECT, POOL_META
@@ -26,14 +25,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from moviecrawler.items import Page, Site
+    from moviecrawler.items import Entry, Page, Site
     from moviecrawler.sites.identity import Identity
 
-Due = dict[str, Any]
-"""A DueTitle as plain data; `ids` are those that are tried next."""
-Found = dict[str, Any]
-"""What the list that led to a title says of it: `list_name`, `list_rank`, and `entry` (an `Entry`
-as plain data, so that it can travel with the request through any queue)."""
 _NO_SUCH_TITLE = (404, 410)
 
 
@@ -75,11 +69,6 @@ def covered(season: Movie, at: datetime) -> CoveredBySeries:
             column_of(f"scores.{kind}") in season.unknown_fields for kind in SCOREBOARD_KINDS
         ),
     )
-
-
-def has_more_ids(due: Due | None) -> bool:
-    """Return whether a title that is due has other ids that may be its."""
-    return due is not None and bool(due["ids"])
 
 
 def fetch_of(response: Response, requested_id: str, identity: Identity) -> Fetch:
@@ -143,10 +132,9 @@ def with_credits(movie: Movie, full: Movie) -> Movie:
     return movie
 
 
-def movie_of_list(site: Site, site_id: str, found: Found) -> Movie | None:
+def movie_of_list(site: Site, site_id: str, entry: Entry | None) -> Movie | None:
     """Return what a list page says of a title; None when that doesn't include its kind."""
-    entry = msgspec.convert(found["entry"], Entry)
-    if entry.kind is None:
+    if entry is None or entry.kind is None:
         return None
     movie = Movie(
         site=site,

@@ -114,7 +114,7 @@ def test_pages_are_archived_as_they_were_sent(crawled: Crawled, tmp_path: Path) 
         with urlopen(answer.url) as response:
             assert gzip.decompress(answer.body) == response.read()
     assert page.found is not None
-    assert (page.found["list_name"], page.attempts) == ("top", 1)
+    assert (page.found.list_name, page.attempts) == ("top", 1)
     (movie,) = (movie for movie in sqlite_movies(crawled.data) if movie.site_id == site_id)
     assert movie.fetch is not None
     assert (movie.fetch.archive_id, movie.scraped_at) == (page.archive_id, page.fetched_at)

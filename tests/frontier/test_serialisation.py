@@ -7,12 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moviecrawler.frontier.serialisation import (
+    DueTitle,
     Envelope,
     SerialisationError,
     decode,
     encode,
     request_id,
 )
+from moviecrawler.items import Entry, ListRow
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.spiders.base import BOOST_PRIORITY
 from moviecrawler.spiders.imdb import ImdbSpider
@@ -30,15 +32,16 @@ def envelope(**changes: object) -> bytes:
 
 
 def test_request_comes_back_as_it_was(spider: ImdbSpider) -> None:
-    found = {"list_name": "top", "list_rank": 3, "entry": {"site_id": "tt0000001", "title": "É ☃"}}
+    entry = Entry(site_id="tt0000001", title="É ☃")
+    found = ListRow(list_name="top", list_rank=3, entry=entry)
     request = spider.title_request("tt0000001", found)
     back = decode(encode(request).encode(), spider)
     assert back.to_dict(spider=spider) == request.to_dict(spider=spider)
 
 
 def test_request_for_a_title_that_is_due_comes_back_as_it_was(spider: ImdbSpider) -> None:
-    wanted = msgspec.to_builtins(TitleFacts(title="É ☃", kind="movie", year=1999))
-    due = {"title_id": 7, "boosted": True, "ids": ["tt2"], "evidence": "given", "wanted": wanted}
+    wanted = TitleFacts(title="É ☃", kind="movie", year=1999)
+    due = DueTitle(title_id=7, boosted=True, ids=["tt2"], evidence="given", wanted=wanted)
     request = spider.title_request("tt0000001", None, due)
     back = decode(encode(request).encode(), spider)
     assert back.to_dict(spider=spider) == request.to_dict(spider=spider)

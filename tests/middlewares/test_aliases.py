@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 
+from moviecrawler.items import ListRow
 from moviecrawler.middlewares import aliases
 from moviecrawler.middlewares.aliases import AliasMiddleware
 from moviecrawler.sites.identity import ALIAS
@@ -41,7 +42,7 @@ async def test_a_title_is_requested_by_its_current_id_unless_a_list_names_the_ol
     assert led.meta["redirect_urls"] == [f"{HOME}/m/a"]
     assert led.meta["redirect_reasons"] == [ALIAS]
     assert await middleware.process_request(led) is None  # it is not led on
-    found = {"list_name": "x", "list_rank": 1, "entry": {}}
+    found = ListRow(list_name="x", list_rank=1)
     others = [spider.title_request(site_id, None) for site_id in ("m/c", "m/x", "m/other") * 100]
     for other in (*others, spider.title_request("m/a", found), Request(f"{HOME}/robots.txt")):
         assert await middleware.process_request(other) is None

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
 from moviecrawler.basics.errors import ArchiveError, ConfigurationError
-from moviecrawler.items import RawPage
+from moviecrawler.items import Entry, ListRow, RawPage
 from moviecrawler.pipelines.archive import (
     ArchivePipeline,
     ArchiveStore,
@@ -47,11 +47,11 @@ ANSWER = Answer(
     fetched_at=BEGIN + timedelta(microseconds=7),
     archive_id="urn:uuid:00000000-0000-4000-8000-000000000001",
     attempts=2,
-    found={
-        "list_name": "top",
-        "list_rank": 1,
-        "entry": {"title": "Lámpa\r\n\u2028 映画", "scores": []},
-    },
+    found=ListRow(
+        list_name="top",
+        list_rank=1,
+        entry=Entry(site_id="tt0000001", title="Lámpa\r\n\u2028 映画"),
+    ),
 )
 PLAIN = replace(ANSWER, headers=ANSWER.headers[:-1], body=HTML)
 
@@ -64,7 +64,7 @@ def page(number: int, **changes: Any) -> RawPage:
 
 @given(st.binary(), st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_body_and_text_come_back(body: bytes, text: str) -> None:
-    answer = replace(ANSWER, body=body, found={"list_name": text})
+    answer = replace(ANSWER, body=body, found=ListRow(list_name=text, list_rank=1))
     records = [write_record(answer).record] * 2
     assert list(read_records(BytesIO(b"".join(records)))) == records
     assert read_record(records[0]) == answer
@@ -117,7 +117,7 @@ def test_a_record_of_an_earlier_version_is_read() -> None:
         fetched_at=BEGIN,
         archive_id="urn:uuid:00000000-0000-0000-0000-000000000001",
         attempts=2,
-        found={"list_name": "top", "list_rank": 3},
+        found=ListRow(list_name="top", list_rank=3),
     )
 
 

@@ -125,7 +125,7 @@ def test_cursors_are_followed_one_page_at_a_time_and_not_for_ever(
     assert [one.url for one in pages] == ([request.url] if goes_on else [])
     assert listed.ends == (None if goes_on else "reading")
     assert [(entry.rank, entry.site_id) for entry in listed.entries] == [(31, "m/dune_2021")]
-    assert (title.cb_kwargs["site_id"], title.cb_kwargs["found"]["list_rank"]) == (
+    assert (title.cb_kwargs["site_id"], title.cb_kwargs["found"].list_rank) == (
         "m/dune_2021",
         31,
     )

@@ -6,13 +6,13 @@ The title is stored or a miss, and nothing else is lost.
 import re
 from types import SimpleNamespace
 
-import msgspec
 import pytest
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.basics.errors import ConfigurationError
-from moviecrawler.items import Entry, Miss
+from moviecrawler.frontier.serialisation import DueTitle
+from moviecrawler.items import Entry, ListRow, Miss
 from moviecrawler.sites.imdb import pages as imdb
 from moviecrawler.spiders.arguments import Seed
 from moviecrawler.spiders.imdb import ImdbSpider
@@ -27,8 +27,8 @@ def test_title_whose_reader_fails_as_nobody_foresaw_is_a_miss(
         raise OverflowError(body[:4])
 
     monkeypatch.setattr(imdb, "title", title)
-    entry = msgspec.to_builtins(Entry(site_id="tt0900005", title="Salt", kind="movie"))
-    found = {"list_name": "top", "list_rank": 7, "entry": entry}
+    entry = Entry(site_id="tt0900005", title="Salt", kind="movie")
+    found = ListRow(list_name="top", list_rank=7, entry=entry)
     miss, listed = answer(spider_of(ImdbSpider).title_request("tt0900005", found), b"<html>")
     assert isinstance(miss, Miss)
     assert miss.outcome == "failed"
@@ -38,7 +38,8 @@ def test_title_whose_reader_fails_as_nobody_foresaw_is_a_miss(
 
 def test_the_next_id_that_may_be_a_titles_is_tried_when_the_site_has_no_such_page() -> None:
     spider = spider_of(ImdbSpider)
-    due = {"title_id": 1, "ids": ["tt0900005", "tt0900006"], "boosted": False, "evidence": "list"}
+    ids = ["tt0900005", "tt0900006"]
+    due = DueTitle(title_id=1, ids=ids, boosted=False, evidence="list", wanted=None)
     request = spider._due_request(due)
     absent = SimpleNamespace(value=HttpError(Response(request.url, status=404)), request=request)
     _, following = spider.title_failed(absent)
