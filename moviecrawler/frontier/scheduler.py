@@ -547,7 +547,7 @@ class FrontierScheduler(BaseScheduler):
         """Queue what the arguments name. Their lease ends then."""
         if earlier is not None:  # the state was lost meanwhile, so that all is queued once more
             await earlier
-        self.spider.asked.clear()
+        self.spider.requested_ids.clear()
         if self.spider.plan.is_fed:
             self._feeding = lease
             try:
@@ -619,7 +619,7 @@ class FrontierScheduler(BaseScheduler):
     async def _queue_new_ids(self) -> None:
         """Queue what the file of the arguments names, of which the pass has seen most."""
         if not await self.spider.reads_datasets():
-            for request in self.spider.requests_of_titles():
+            for request in self.spider.title_requests(self.spider.plan.titles):
                 await self._queue(request)
 
     async def _queue(self, request: Request) -> None:

@@ -85,14 +85,51 @@ DUE_BATCH = 32
 """Titles that are due and are queued at once."""
 
 
-class MovieSpider(scrapy.Spider):
+class RunSpider(scrapy.Spider):
+    """A spider whose arguments name a run, which any number of workers share."""
+
+    site: ClassVar[Site]
+    plan: Plan
+    described_arguments: str
+    """Describes its arguments; it is the same for all workers of a run."""
+    requested_ids: set[str]
+    """Titles, which the limit counts."""
+
+    @cached_property
+    def backend(self) -> Backend:
+        """What keeps its queue, and what all workers know of its site."""
+        return open_backend(self.settings)
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Join the run that the arguments name.
+
+        The scheduler then hands out its requests. One worker of the run is handed the arguments,
+        and queues what they name. A scheduler of the user's own, which knows no runs, gets that
+        from here.
+        """
+        assert self.crawler.engine is not None  # noqa: S101 - it is what iterates over this
+        join = getattr(self.crawler.engine.scheduler, "join", None)
+        if join is not None:
+            await join()
+            return
+        if self.plan.is_fed:
+            why = "lane=due needs the scheduler of this project; remove the setting SCHEDULER"
+            end_crawl(self.crawler, "frontier_refused", why)
+        async for request in self.requests_of_arguments():
+            yield request
+
+    @abstractmethod
+    def requests_of_arguments(self) -> AsyncIterator[Request]:
+        """Yield the requests that the arguments name."""
+
+
+class MovieSpider(RunSpider):
     """Fetches list pages and title pages of one site.
 
     Every requested title ends as a Movie, or as a Miss that says why there is none (and then as the
     Movie of what the list that led to it said, if one did).
     """
 
-    site: ClassVar[Site]
     profile: ClassVar[SiteProfile]
     arguments: ClassVar[Mapping[str, str]] = {
         "list": "A list of the site",
@@ -107,23 +144,17 @@ class MovieSpider(scrapy.Spider):
     allowed_domains: list[str]
     """On the class, the live hosts, by which Scrapy finds the spider of a URL; on a spider, those
     that it may ask."""
-    plan: Plan
-    described_arguments: str
-    """Describes its arguments; it is the same for all workers of a run."""
     hosts: dict[str, str]
     """Scheme and host of each host that it may ask, by its setting."""
     home: str
     """That of the pages."""
-    asked: set[str]
-    """Titles, which the limit counts."""
 
     def __init_subclass__(cls, **given: Any) -> None:
         """Name the site's hosts on the class, as Scrapy finds the spider of a URL by them."""
         super().__init_subclass__(**given)
         if "site" in vars(cls):
             cls.profile = SITES[cls.site]
-            live_hosts = [host.live for host in cls.profile.hosts]
-            cls.allowed_domains = sorted({urlsplit(url).hostname or "" for url in live_hosts})
+            cls.allowed_domains = _hostnames(host.live for host in cls.profile.hosts)
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -158,9 +189,11 @@ class MovieSpider(scrapy.Spider):
             if name not in cls.arguments and not name.startswith("_"):  # as Scrapyd's own do
                 known = ", ".join(sorted(cls.arguments))
                 raise ConfigurationError(f"unknown argument {name!r}; this spider takes {known}")
-        lane = arguments.get("lane")
-        if lane is not None:
-            parse_choice("lane", lane, ["due"])
+        for name, choices in cls.choices().items():
+            if name in arguments and name != "list":
+                parse_choice(name, arguments[name], choices)
+        is_due = "lane" in arguments
+        if is_due:
             for given in arguments.keys() & {"ids", "file", "skip_newer_than"}:
                 raise ConfigurationError(
                     f"lane and {given} are given, but the catalogue says which titles are due; "
@@ -177,7 +210,7 @@ class MovieSpider(scrapy.Spider):
             films = read_films({cls.site: home}, arguments.get("ids"), arguments.get("file"))
         unnamed = [film for film in films if not film.ids]
         list_name = arguments.get("list")
-        if list_name is None and lane is None and not films:
+        if list_name is None and not is_due and not films:
             list_name = cls.profile.default_list
         if list_name is not None:
             cls.check_list(list_name)
@@ -191,8 +224,8 @@ class MovieSpider(scrapy.Spider):
             ),
             list_name=list_name,
             limit=parse_limit(arguments.get("limit")),
-            is_due=lane is not None,
-            has_file=arguments.get("file") is not None,
+            is_due=is_due,
+            has_file="file" in arguments,
             skip_newer_than=cls._parse_age(settings, arguments),
         )
 
@@ -247,10 +280,8 @@ class MovieSpider(scrapy.Spider):
         if cls.name != cls.site:
             texts["spider"] = cls.name
         spider.described_arguments = describe_crawl(cls.site, crawler.settings, texts)
-        spider.allowed_domains = sorted(
-            {urlsplit(url).hostname or "" for url in spider.hosts.values()}
-        )
-        spider.asked = set()
+        spider.allowed_domains = _hostnames(spider.hosts.values())
+        spider.requested_ids = set()
         return spider
 
     @classmethod
@@ -262,41 +293,14 @@ class MovieSpider(scrapy.Spider):
                 return cls.arguments.keys() - base.arguments.keys()
         return set()
 
-    @cached_property
-    def backend(self) -> Backend:
-        """What keeps its queue, and what all workers know of its site."""
-        return open_backend(self.settings)
-
     # --- What to fetch ----------------------------------------------------------------------------
-
-    async def start(self) -> AsyncIterator[Request]:
-        """Join the run that the arguments name.
-
-        The scheduler then hands out its requests. One worker of the run is handed the arguments,
-        and queues what they name. A scheduler of the user's own, which knows no runs, gets that
-        from here.
-        """
-        assert self.crawler.engine is not None  # noqa: S101 - it is what iterates over this
-        join = getattr(self.crawler.engine.scheduler, "join", None)
-        if join is not None:
-            await join()
-            return
-        if self.plan.is_fed:
-            why = "lane=due needs the scheduler of this project; remove the setting SCHEDULER"
-            end_crawl(self.crawler, "frontier_refused", why)
-        async for request in self.requests_of_arguments():
-            yield request
 
     async def requests_of_arguments(self) -> AsyncIterator[Request]:
         """Yield a request for each requested title, and the list's first."""
-        for request in self.requests_of_titles():
+        for request in self.title_requests(self.plan.titles):
             yield request
         if self.plan.list_name is not None:
             yield self.list_request(self.plan.list_name)
-
-    def requests_of_titles(self) -> Iterator[Request]:
-        """Yield a request for each title that `ids` and `file` name."""
-        yield from self.title_requests((site_id, None) for site_id in self.plan.titles)
 
     async def reads_datasets(self) -> bool:
         """Return whether titles are read from datasets, and not from pages."""
@@ -306,21 +310,20 @@ class MovieSpider(scrapy.Spider):
     def list_request(self, name: str) -> Request:
         """Return the request for the first page of a list."""
 
-    def title_requests(self, titles: Iterable[tuple[str, ListRow | None]]) -> Iterator[Request]:
-        """Yield the request of each title that was not asked for yet, up to the limit."""
-        for site_id, found in titles:
-            if site_id in self.asked:
+    def title_requests(self, ids: Iterable[str], found: ListRow | None = None) -> Iterator[Request]:
+        """Yield the request of each title that was not requested yet, up to the limit."""
+        for site_id in ids:
+            if site_id in self.requested_ids:
                 continue
-            if self.plan.limit is not None and len(self.asked) >= self.plan.limit:
+            if self.plan.limit is not None and len(self.requested_ids) >= self.plan.limit:
                 return
             try:
                 parse_title_id(self.site, site_id)
             except ConfigurationError as error:  # a list may hold anything
-                logger.warning(
-                    "A list names what can't be a title: %s", error, extra={"spider": self}
-                )
+                message = "A list names what can't be a title: %s"
+                logger.warning(message, error, extra={"spider": self})
                 continue
-            self.asked.add(site_id)
+            self.requested_ids.add(site_id)
             yield self.title_request(site_id, found)
 
     def title_request(
@@ -525,3 +528,7 @@ class MovieSpider(scrapy.Spider):
         if movie is not None:
             movie.scraped_at = now
             yield movie
+
+
+def _hostnames(urls: Iterable[str]) -> list[str]:
+    return sorted({urlsplit(url).hostname or "" for url in urls})

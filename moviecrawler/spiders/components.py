@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
@@ -102,80 +102,40 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
 
 _COOKIES = "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"
 _OF_CONTRACTS = "moviecrawler.spiders.contracts.GoldenPageMiddleware"
-_OF_EACH_REQUEST = {
-    "moviecrawler.pipelines.validate.ValidatePipeline",
-}
-"""What a request needs, or the item of its page, that is no part of a crawl."""
+_VALIDATE = "moviecrawler.pipelines.validate.ValidatePipeline"
+_ALERTS = "moviecrawler.extensions.alerts.Alerts"
+_METRICS = "moviecrawler.extensions.metrics.Metrics"
 
 
-class _Part(NamedTuple):
-    """A component that is used when one of some settings has a value.
-
-    It is imported when it is listed, with the client of its service: boto3, pymongo, psycopg2,
-    Prometheus'. A crawl that stores CSV files does without them, and starts in half the time.
-    """
-
-    enabled_by: tuple[str, ...]
-    listed_in: str
-    """Scrapy's setting that lists components of its kind."""
-    path: str
-    order: int
-    variable: str = ""
-    """An environment variable that enables it as well."""
-
-
-_PARTS = (
-    _Part(
-        enabled_by=("DATABASE_URL",),
-        listed_in="ITEM_PIPELINES",
-        path="moviecrawler.pipelines.postgres.PostgresPipeline",
-        order=310,
-    ),
-    _Part(
-        enabled_by=("MONGO_URL",),
-        listed_in="ITEM_PIPELINES",
-        path="moviecrawler.pipelines.mongo.MongoPipeline",
-        order=320,
-    ),
-    _Part(
-        enabled_by=("S3_BUCKET",),
-        listed_in="ITEM_PIPELINES",
-        path="moviecrawler.pipelines.s3.S3Pipeline",
-        order=330,
-    ),
-    _Part(
-        enabled_by=("S3_BUCKET",),
-        listed_in="ITEM_PIPELINES",
-        path="moviecrawler.pipelines.archive.ArchivePipeline",
-        order=340,
-    ),
-    _Part(
-        enabled_by=("S3_BUCKET",),
-        listed_in="SPIDER_MIDDLEWARES",
-        path="moviecrawler.middlewares.archive.ArchiveMiddleware",
-        order=10,  # before HttpErrorMiddleware, so that it sees a 404 too
-    ),
-    _Part(
-        enabled_by=("PROXY_ORDER",),
-        listed_in="DOWNLOADER_MIDDLEWARES",
-        path="moviecrawler.proxies.middleware.ProxyMiddleware",
+_ENABLED_BY: dict[str, dict[str, dict[str, int | None]]] = {
+    "DATABASE_URL": {
+        "ITEM_PIPELINES": {"moviecrawler.pipelines.postgres.PostgresPipeline": 310},
+    },
+    "MONGO_URL": {
+        "ITEM_PIPELINES": {"moviecrawler.pipelines.mongo.MongoPipeline": 320},
+    },
+    "S3_BUCKET": {
+        "ITEM_PIPELINES": {
+            "moviecrawler.pipelines.s3.S3Pipeline": 330,
+            "moviecrawler.pipelines.archive.ArchivePipeline": 340,
+        },
+        # Before HttpErrorMiddleware, so that it sees a 404 too.
+        "SPIDER_MIDDLEWARES": {"moviecrawler.middlewares.archive.ArchiveMiddleware": 10},
+    },
+    "PROXY_ORDER": {
         # Learns how an attempt ended before a redirect is followed, and sees decompressed bodies.
-        order=620,
-    ),
-    _Part(
-        enabled_by=("ALERT_WEBHOOK", "ALERT_URLS"),
-        listed_in="EXTENSIONS",
-        path="moviecrawler.extensions.alerts.Alerts",
-        order=10,
-    ),
-    _Part(
-        enabled_by=("METRICS_FOLDER",),
-        variable="MOVIECRAWLER_FIGURES",  # of a node
-        listed_in="EXTENSIONS",
-        path="moviecrawler.extensions.metrics.Metrics",
-        order=20,
-    ),
-)
+        "DOWNLOADER_MIDDLEWARES": {"moviecrawler.proxies.middleware.ProxyMiddleware": 620},
+    },
+    "ALERT_WEBHOOK": {"EXTENSIONS": {_ALERTS: 10}},
+    "ALERT_URLS": {"EXTENSIONS": {_ALERTS: 10}},
+    "METRICS_FOLDER": {"EXTENSIONS": {_METRICS: 20}},
+    "MOVIECRAWLER_FIGURES": {"EXTENSIONS": {_METRICS: 20}},  # a variable that a node sets
+}
+"""The components that are enabled when a setting has a value.
+
+Each is imported when it is listed, with the client of its service: boto3, pymongo, psycopg2,
+Prometheus'. A crawl that stores CSV files does without them, and starts in half the time.
+"""
 
 
 def set_up(settings: BaseSettings) -> None:
@@ -189,13 +149,11 @@ def set_up(settings: BaseSettings) -> None:
     for name, value in _SETTINGS.items():
         _set_default(settings, name, value)
     for name, components in _COMPONENTS.items():
-        parts = [part for part in _PARTS if part.listed_in == name]
-        chosen = {
-            part.path: part.order
-            for part in parts
-            if any(map(settings.get, part.enabled_by)) or os.environ.get(part.variable)
-        }
-        list_components(settings, name, {**components, **chosen})
+        list_components(settings, name, components)
+    for setting, enabled in _ENABLED_BY.items():
+        if settings.get(setting, os.environ.get(setting)):
+            for name, components in enabled.items():
+                list_components(settings, name, components)
     if settings["COOKIES_ENABLED"] in {False, "0", "False", "false"}:
         # Scrapy imports it even then, with a web client, which takes 0.1 s.
         base = dict(default_settings.DOWNLOADER_MIDDLEWARES_BASE)
@@ -211,8 +169,9 @@ def leave_out_stores(settings: BaseSettings) -> None:
     """
     list_components(settings, "DOWNLOADER_MIDDLEWARES", {_OF_CONTRACTS: 1})
     for name in ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES", "EXTENSIONS"):
-        parts = [part.path for part in _PARTS if part.listed_in == name]
-        leave_out(settings, name, {*_COMPONENTS[name], *parts} - _OF_EACH_REQUEST)
+        lists = [_COMPONENTS, *_ENABLED_BY.values()]
+        ours = {path for components in lists for path in components.get(name, ())}
+        leave_out(settings, name, ours - {_VALIDATE})
 
 
 def leave_out(settings: BaseSettings, name: str, paths: Collection[str]) -> None:

@@ -23,7 +23,6 @@ from moviecrawler.politeness.middleware import politeness_of
 from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.signals import list_missed, titles_fresh
 from moviecrawler.sites.hosts import datasets_url
-from moviecrawler.spiders.arguments import parse_choice
 from moviecrawler.spiders.base import LIST_PRIORITY
 from moviecrawler.spiders.lists import ListSpider
 from moviecrawler.spiders.results import outcome_of
@@ -80,7 +79,7 @@ class DatasetSpider(ListSpider):
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
         """Return what the arguments ask for."""
         plan = super().parse_arguments(settings, arguments)
-        via = parse_choice("via", arguments.get("via", "auto"), SOURCES)
+        via = arguments.get("via", "auto")
         if via == "datasets" and plan.list_name in cls.only_on_pages:
             others = f"use via=pages or list={cls.profile.default_list}"
             raise ConfigurationError(
@@ -90,8 +89,7 @@ class DatasetSpider(ListSpider):
             raise ConfigurationError(
                 f"list is {EVERYTHING!r}, which only the datasets have; add via=datasets"
             )
-        episodes = parse_choice("episodes", arguments.get("episodes", "no"), _WITH_EPISODES)
-        if via != "datasets" and episodes == "yes":
+        if via != "datasets" and arguments.get("episodes") == "yes":
             raise ConfigurationError(
                 "episodes is 'yes', which only the datasets have; add via=datasets"
             )

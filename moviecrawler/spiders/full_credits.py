@@ -13,7 +13,6 @@ from moviecrawler.items import Movie
 from moviecrawler.politeness.gate import Closed
 from moviecrawler.signals import title_unread
 from moviecrawler.sites.ids import title_url
-from moviecrawler.spiders.arguments import parse_choice
 from moviecrawler.spiders.datasets import DatasetSpider
 from moviecrawler.spiders.results import fetched_at, outcome_of, with_credits
 
@@ -53,12 +52,10 @@ class FullCreditsSpider(DatasetSpider):
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
         """Return what the arguments ask for."""
         plan = super().parse_arguments(settings, arguments)
-        if "credits" in arguments:
-            parse_choice("credits", arguments["credits"], [FULL])
-            if arguments.get("via") == "datasets":
-                raise ConfigurationError(
-                    f"credits is {FULL!r}, which IMDb's datasets don't have; use via=pages"
-                )
+        if "credits" in arguments and arguments.get("via") == "datasets":
+            raise ConfigurationError(
+                f"credits is {FULL!r}, which IMDb's datasets don't have; use via=pages"
+            )
         return plan
 
     @classmethod

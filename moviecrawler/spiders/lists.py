@@ -101,13 +101,13 @@ class ListSpider(MovieSpider):
         ends: Literal["list", "reading"] | None = None
         if not listing.next or not listing.entries:
             ends = "list"
-        elif page >= MOST_PAGES or self.listed_enough(listed, ids):
+        elif page >= MOST_PAGES or self.has_enough_titles(listed, ids):
             ends = "reading"
         yield from self.items_of_list(response, listing, name, pass_at, before, ends=ends)
         if ends is None:
             # The dupefilter drops it if the site names it again and again.
             yield self.page_request(name, pass_at, listed, page + 1, listing.next)
-        elif ends == "reading" and not self.listed_enough(listed, ids):
+        elif ends == "reading" and not self.has_enough_titles(listed, ids):
             self._report_endless(response.url)
 
     def _page_of_rows(
@@ -184,7 +184,7 @@ class ListSpider(MovieSpider):
             return
         for position, entry in enumerate(listing.entries, before + 1):
             found = ListRow(list_name=name, list_rank=entry.rank or position, entry=entry)
-            yield from self.title_requests([(entry.site_id, found)])
+            yield from self.title_requests([entry.site_id], found)
 
     def report_listed(
         self, name: str, entries: Sequence[Entry] = (), ids: Sequence[str] = ()
@@ -194,7 +194,7 @@ class ListSpider(MovieSpider):
             titles_listed, site=self.site, list_name=name, entries=entries, ids=ids
         )
 
-    def listed_enough(self, listed: int, more: Iterable[str] = ()) -> bool:
+    def has_enough_titles(self, listed: int, more: Iterable[str] = ()) -> bool:
         """Return whether a list need not be read on.
 
         Args:
@@ -204,8 +204,8 @@ class ListSpider(MovieSpider):
         if self.plan.is_due:
             return listed >= TRENDING_SIZE
         # This worker knows only what it has requested itself.
-        asked = self.asked.union(more)
-        return self.plan.limit is not None and max(len(asked), listed) >= self.plan.limit
+        requested = self.requested_ids.union(more)
+        return self.plan.limit is not None and max(len(requested), listed) >= self.plan.limit
 
     def read_list(self, response: Response) -> Listing | None:
         """Return what a page of a list says; None when it can't be read, which is accounted for."""

@@ -9,14 +9,13 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from scrapy import Request, Spider
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
 from moviecrawler.basics.errors import ArchiveError, TransientStoreError
-from moviecrawler.frontier.runs import open_backend
 from moviecrawler.items import Noted
 from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.politeness.gate import Closed
@@ -25,6 +24,7 @@ from moviecrawler.scrapy_internals import is_closing
 from moviecrawler.signals import list_missed
 from moviecrawler.sites.identity import meta_of
 from moviecrawler.spiders.arguments import Plan
+from moviecrawler.spiders.base import RunSpider
 from moviecrawler.spiders.components import leave_out, list_components, set_up
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.frontier.contract import Backend
     from moviecrawler.pipelines.archive import Folder
     from moviecrawler.pipelines.s3 import Bucket
     from moviecrawler.pipelines.warc import Answer
@@ -61,7 +60,7 @@ class FileAnswers:
         return Response(request.url)
 
 
-class ReplaySpider(Spider):
+class ReplaySpider(RunSpider):
     """Yields the items of archived pages, read by the spiders of the sites.
 
     Each file of the archive is a request of a run, which is done when all items of the file's pages
@@ -74,13 +73,7 @@ class ReplaySpider(Spider):
     archive: Bucket | Folder
     files: dict[str, None]
     """The keys of the files, in order."""
-    described_arguments: str
-    """Describes the arguments; it is the same for all workers of a run."""
-    plan: Plan
-    asked: set[str]
-    """Empty, as there is no limit."""
     readers: dict[Site, MovieSpider]
-    compression: GzipMiddleware
     reading: asyncio.Lock
     """Held while a file is read: in memory there is one."""
 
@@ -103,24 +96,14 @@ class ReplaySpider(Spider):
         spider = super().from_crawler(crawler, name="replay", **attributes)
         spider.readers = {reader.site: reader.from_crawler(crawler) for reader in readers}
         spider.plan = Plan(titles=[], list_name=None, limit=None)
-        spider.asked = set()
+        spider.requested_ids = set()
         spider.reading = asyncio.Lock()
         return spider
 
     @cached_property
-    def backend(self) -> Backend:
-        """What keeps its queue."""
-        return open_backend(self.settings)
-
-    async def start(self) -> AsyncIterator[Request]:
-        """Join the run, whose requests the scheduler hands out, as `MovieSpider.start` does."""
-        self.compression = GzipMiddleware.from_crawler(self.crawler)
-        join = getattr(self.crawler.engine.scheduler, "join", None)
-        if join is not None:
-            await join()
-            return
-        async for request in self.requests_of_arguments():
-            yield request
+    def compression(self) -> GzipMiddleware:
+        """What decompresses the archived pages, as in a crawl."""
+        return GzipMiddleware.from_crawler(self.crawler)
 
     async def requests_of_arguments(self) -> AsyncIterator[Request]:
         """Yield a request for each file."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from calendar import monthrange
+from datetime import date
 from typing import TYPE_CHECKING, Any, get_args
 
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -48,14 +49,12 @@ def release_of(release_date: str | None, year: int | None) -> date | None:
     >>> release_of("2026-02", 2026), release_of(None, 1999)
     (datetime.date(2026, 2, 28), datetime.date(1999, 12, 31))
     """
-    if release_date is not None:
-        at, month, *day = map(int, release_date.split("-"))
-        return (
-            date(at, month, *day)
-            if day
-            else date(at + month // 12, month % 12 + 1, 1) - timedelta(days=1)
-        )
-    return None if year is None else date(year, 12, 31)
+    if release_date is None:
+        return None if year is None else date(year, 12, 31)
+    if len(release_date) == len("YYYY-MM-DD"):
+        return date.fromisoformat(release_date)
+    year, month = map(int, release_date.split("-"))
+    return date(year, month, monthrange(year, month)[1])
 
 
 def covered(season: Movie, at: datetime) -> CoveredBySeries:

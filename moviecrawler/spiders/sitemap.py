@@ -64,7 +64,7 @@ class SitemapSpider(ListSpider):
         if not sitemap.is_index:
             titles = self._titles(sitemap.urls, name, response.url)
             if not self.plan.is_due:
-                yield from self.title_requests((site_id, None) for site_id in titles)
+                yield from self.title_requests(titles)
                 yield from self._next_part(name, later, before + len(titles))
         elif asked != self.sitemap_request(name).url:
             self.list_missed(
@@ -78,7 +78,7 @@ class SitemapSpider(ListSpider):
             yield from self._next_part(name, self._parts(sitemap.urls, name, response.url), before)
 
     def _next_part(self, name: str, parts: list[str], listed: int) -> Iterator[Request]:
-        if parts and not self.listed_enough(listed):
+        if parts and not self.has_enough_titles(listed):
             yield self.sitemap_request(name, parts[0], parts[1:], listed)
 
     def _parts(self, urls: list[str], name: str, index: str) -> list[str]:
