@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -51,13 +51,6 @@ DAYS_DEAD = 30
 """Days for which a dead letter is kept."""
 MAX_RUNS = 100
 """Runs of a site that are read, at most: those that were used last."""
-LONGEST_PAUSE_SECONDS = 7.0 * DAY_SECONDS
-"""Each refusal doubles the pause before, up to this."""
-PROBE_SECONDS = 60.0
-"""Seconds that workers wait for the response to a probe before another one is sent."""
-SPACING_FACTOR = 1.05
-"""The gap between two requests is longer by this factor than the budget asks for, as late requests
-would crowd the next ones."""
 DIED_SECONDS = 600.0
 """Seconds for which a title that became a dead letter is not queued again in any case, as the
 catalogue may not be told yet."""
@@ -65,6 +58,8 @@ DELIVERIES_ALONE = 2
 """After so many deliveries a request may have killed its workers: it is leased alone."""
 
 
+RAW = "surrogateescape"
+"""How bytes that are no UTF-8 become text, and bytes again."""
 RunSite = Site | Literal["replay"]
 """Whose run it is: that of a site, or of `scrapy replay`, which asks none."""
 RUN_SITES: tuple[RunSite, ...] = (*SITES, "replay")
@@ -129,7 +124,13 @@ class Delivery(msgspec.Struct, kw_only=True):
 
     id: str
     number: int
-    body: bytes = b""
+    text: str
+    """The body; what is no UTF-8 is as RAW says."""
+
+    @property
+    def body(self) -> bytes:
+        """The body as it was queued."""
+        return self.text.encode(errors=RAW)
 
 
 class Account(msgspec.Struct, kw_only=True):
@@ -165,16 +166,20 @@ class Opened(msgspec.Struct, kw_only=True):
 
     over_at: float | None = None
     """Unix time at which the joined run was over; None when there is something to do."""
+    other_arguments: str = ""
+    """The arguments of the run, when they are not those of the worker."""
+    gone: int = 0
+    """Requests that were open when the run expired."""
     remarks: list[str] = []
     """Sentences that the log should have: what was taken over, moved aside, lost or expired."""
 
 
-class RequestIds(NamedTuple):
+class RequestIds(msgspec.Struct):
     """The ids of a run's requests at one moment."""
 
-    open: set[str]
+    open: set[str] = set()
     """Of those that are queued or leased."""
-    died: set[str]
+    died: set[str] = set()
     """Of those that became dead letters in the last DIED_SECONDS."""
 
 
@@ -188,6 +193,8 @@ class Reply(msgspec.Struct, kw_only=True):
     deliveries: list[Delivery] = []
     new_dead_letters: list[str] = []
     """Requests that became dead letters in this step, as their workers died."""
+    was_lost: bool = False
+    """Whether the state was made again since a worker was told so."""
     remarks: list[str] = []
     """Sentences that the log should have, such as of a key of another type."""
 
@@ -203,7 +210,7 @@ _RECENTLY_SECONDS = 3600.0
 class SiteState:
     """The circuit and the budget of a site. Times are Unix times."""
 
-    site: RunSite
+    site: RunSite = ""
     refusal: str | None = None
     """Why the site is not asked, until it answers again."""
     stopped_until: float | None = None
@@ -229,17 +236,10 @@ class RunReport:
     """Dead letters that wait for the next pass."""
     workers: int
     started_at: float
-    ended_at: float | None
+    ended_at: float | None = None
     """When the run was over; None while it is not."""
     now: float
-    site_state: SiteState
-
-    @property
-    def order(self) -> tuple[bool, int, str, float]:
-        """Where it stands in a report: by site, then from the run that began first."""
-        is_unknown = self.site not in RUN_SITES
-        place = 0 if is_unknown else RUN_SITES.index(self.site)
-        return is_unknown, place, self.site, self.started_at
+    site_state: SiteState = field(default_factory=SiteState)
 
     @property
     def per_second(self) -> float:
@@ -281,7 +281,7 @@ class FrontierReport:
     """Unix time by the backend's clock."""
     sites: dict[RunSite, SiteState]
     runs: list[RunReport] = field(default_factory=list)
-    """By `order`."""
+    """By site, then from the run that began first."""
 
 
 @dataclass(kw_only=True)
@@ -305,27 +305,6 @@ class DeadLetter:
             return None
 
 
-def loss_remark(run: str) -> str:
-    """Say that the state of a run was made again."""
-    return f"state of run {run!r} was lost; its arguments are queued again"
-
-
-def expired_remark(run: str, requests: int) -> str:
-    """Say that open requests of a run are gone."""
-    return (
-        f"{requests} requests that were left of run {run!r} are gone: it was unused for"
-        f" {DAYS_UNUSED} days, or the queue has lost them; what the arguments name is"
-        " queued again"
-    )
-
-
-def other_arguments(worker: Worker, theirs: str) -> ConfigurationError:
-    """Return the error of a worker whose run was started with other arguments."""
-    return ConfigurationError(
-        f"run {worker.run.name!r} was started with {theirs}; this worker has {worker.arguments}"
-    )
-
-
 def holds_none(ids: Collection[str]) -> bool:
     """Return whether these are no requests but, perhaps, the arguments."""
     return all(id_.startswith(ARGUMENTS) for id_ in ids)
@@ -334,7 +313,8 @@ def holds_none(ids: Collection[str]) -> bool:
 class Backend(Ledger):
     """The queues of all runs, and what all workers know of the sites and of their proxies.
 
-    What a `Ledger` says of its methods holds for all of them.
+    What a `Ledger` says of its methods holds for all of them. Each is a step, which is the method
+    of `Steps` with its name over SQLite, and the function of the Lua script with its name in Redis.
     """
 
     @abstractmethod
@@ -346,7 +326,6 @@ class Backend(Ledger):
 
     # --- A run ----------------------------------------------------------------------------------
 
-    @abstractmethod
     async def open(self, worker: Worker, requested_at: float | None, age: float) -> Opened:
         """Join the run of a name, or begin the next pass.
 
@@ -361,36 +340,55 @@ class Backend(Ledger):
         Raises:
             ConfigurationError: The run was started with other arguments.
         """
+        run = worker.run
+        times = {"requested_at": requested_at, "age": age}
+        opened = await self._step(Opened, "open", *run, worker=worker, **times)
+        if opened.other_arguments:
+            raise ConfigurationError(
+                f"run {run.name!r} was started with {opened.other_arguments}; this worker has"
+                f" {worker.arguments}"
+            )
+        if opened.gone:
+            opened.remarks.append(
+                f"{opened.gone} requests that were left of run {run.name!r} are gone: it was unused"
+                f" for {DAYS_UNUSED} days, or the queue has lost them; what the arguments name is"
+                " queued again"
+            )
+        return opened
 
-    @abstractmethod
     async def push(self, worker: Worker, pushes: Sequence[Push]) -> int:
         """Queue requests; return how many were dropped, as they are open or were seen.
 
         Raises FrontierFullError.
         """
+        return await self._step(int, "push", *worker.run, worker=worker, pushes=pushes)
 
-    @abstractmethod
     async def ids(self, run: RunName) -> RequestIds:
         """Return the ids of a run's requests."""
+        return await self._step(RequestIds, "ids", *run, seconds=DIED_SECONDS)
 
-    @abstractmethod
     async def take(self, worker: Worker, want: int = 0, renew: Collection[str] = ()) -> Reply:
         """Lease up to `want` requests, and renew the leases of the ids in `renew`.
 
         It is the worker's heartbeat, too. Requests of workers that died are queued again.
         """
+        terms = {"want": want, "renew": list(renew), "is_idle": holds_none(renew)}
+        reply = await self._step(Reply, "take", *worker.run, worker=worker, **terms)
+        if reply.was_lost:
+            run = worker.run.name
+            reply.remarks.append(f"state of run {run!r} was lost; its arguments are queued again")
+        return reply
 
-    @abstractmethod
     async def finish(self, worker: Worker, ends: Sequence[End]) -> None:
         """End leases, and count what became of their requests."""
+        await self._step(bool, "finish", *worker.run, worker=worker, ends=ends)
 
-    @abstractmethod
     async def leave(self, worker: Worker) -> None:
         """Note that a worker has ended."""
+        await self._step(bool, "leave", *worker.run, name=worker.name)
 
     # --- Operators ------------------------------------------------------------------------------
 
-    @abstractmethod
     async def read(
         self,
         budgets: Mapping[RunSite, Budget],
@@ -398,14 +396,30 @@ class Backend(Ledger):
         name: str | None = None,
     ) -> FrontierReport:
         """Return the state of all sites and runs, or only the runs of a site or a name."""
+        known = {"known": RUN_SITES, "most": MAX_RUNS}
+        report = await self._step(FrontierReport, "read", site, name, **known)
+        order = dict.fromkeys((*RUN_SITES, *sorted(report.sites)))
+        report.sites = {one: report.sites[one] for one in order}
+        for one, state in report.sites.items():
+            state.budget = budgets.get(one, UNLIMITED)
+        for run in report.runs:
+            run.site_state = report.sites[run.site]
+        places = list(report.sites)
+        report.runs.sort(key=lambda run: (places.index(run.site), run.started_at))
+        return report
 
-    @abstractmethod
-    def dead_letters(
+    async def dead_letters(
         self, site: RunSite | None = None, name: str | None = None
     ) -> AsyncIterator[DeadLetter]:
         """Yield the dead letters of all runs, or only of a site or a name, in no order."""
+        kind: Any = list[DeadLetter] | None
+        for run in (await self.read({}, site, name)).runs:
+            if run.dead_letters:
+                for letter in await self._step(kind, "letters", run.site, run.run) or ():
+                    body = letter.body.encode(errors=RAW)
+                    letter.body = body.decode(errors="backslashreplace")
+                    yield letter
 
-    @abstractmethod
     async def requeue(self, run: RunName, letter_id: str) -> bool:
         """Queue a dead letter again, with no deliveries; return whether it was there.
 
@@ -413,14 +427,15 @@ class Backend(Ledger):
         One that died in the pass that it joins is counted as dead no more, one of an earlier pass
         as a request more.
         """
+        return await self._step(bool, "requeue", *run, letter_id=letter_id)
 
-    @abstractmethod
     async def drop_letter(self, run: RunName, letter_id: str) -> bool:
         """Delete a dead letter; return whether it was there. It stays counted as dead."""
+        return await self._step(bool, "drop_letter", *run, letter_id=letter_id)
 
-    @abstractmethod
     async def drop_run(self, run: RunName) -> bool:
         """Delete a run with all that it has queued; return whether it was there.
 
         Its dead letters stay.
         """
+        return await self._step(bool, "drop_run", *run)

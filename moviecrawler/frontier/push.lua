@@ -1,9 +1,4 @@
--- Queue requests. When Redis is out of memory, the first write fails and nothing is queued.
---
--- given.pushes  a list of `Push`: level, id, body, title, is_repeatable
--- given.limit   how many titles the run requests, at most; 0 for no limit
--- given.bloom   whether the dedupe set is a Bloom filter
--- Returns how many requests were dropped, as they are open or were seen
+-- Queueing requests. When Redis is out of memory, the first write fails and nothing is queued.
 
 -- With 10 million ids, 0.1 % of new ones are dropped as seen.
 local BITS = 143775874
@@ -12,8 +7,8 @@ local HASHES = 10
 -- Add an id to the dedupe set; return whether it was there. The Bloom filter's hashes are made of
 -- two (Kirsch and Mitzenmacher).
 local function is_seen(id)
-    if not given.bloom then
-        return redis.call('SADD', seen_key, id) == 0
+    if not given.worker.has_bloom_filter then
+        return redis.call('SADD', keys.seen, id) == 0
     end
     local digest = redis.sha1hex(id)
     local first = tonumber(digest:sub(1, 12), 16)
@@ -21,7 +16,7 @@ local function is_seen(id)
     local is_known = true
     for number = 0, HASHES - 1 do
         local bit = (first + number * second) % BITS
-        if redis.call('SETBIT', seen_key, bit, 1) == 0 then
+        if redis.call('SETBIT', keys.seen, bit, 1) == 0 then
             is_known = false
         end
     end
@@ -30,39 +25,44 @@ end
 
 -- Return whether a title is one too many for the run's limit.
 local function is_beyond_limit(title)
-    if given.limit == 0 or title == '' then
+    if not given.worker.limit or title == '' then
         return false
     end
-    if redis.call('SISMEMBER', titles_key, title) == 1 then
+    if redis.call('SISMEMBER', keys.titles, title) == 1 then
         return false
     end
-    return redis.call('SCARD', titles_key) >= given.limit
+    return redis.call('SCARD', keys.titles) >= given.worker.limit
 end
 
-local queued = 0
-local dropped = 0
-local titles = 0
-for _, push in ipairs(given.pushes) do
-    local id = push.id
-    local title = push.title
-    if not is_beyond_limit(title) then
-        local is_open = redis.call('HEXISTS', requests_key, id) == 1
-        local was_seen = not push.is_repeatable and is_seen(id)
-        if is_open or was_seen then
-            dropped = dropped + 1
-        else
-            queued = queued + 1
-            put(id, push.level, microseconds + queued, 0, title ~= '', push.body)
-            if title ~= '' then
-                titles = titles + 1
-                if given.limit > 0 then
-                    redis.call('SADD', titles_key, title)
+-- given.pushes  a list of `Push`
+-- Return how many requests were dropped, as they are open or were seen.
+function steps.push()
+    recover_if_lost()
+    local queued = 0
+    local dropped = 0
+    local titles = 0
+    for _, push in ipairs(given.pushes) do
+        local id = push.id
+        local title = push.title
+        if not is_beyond_limit(title) then
+            local is_open = redis.call('HEXISTS', keys.requests, id) == 1
+            local was_seen = not push.is_repeatable and is_seen(id)
+            if is_open or was_seen then
+                dropped = dropped + 1
+            else
+                queued = queued + 1
+                put(id, push.level, microseconds + queued, 0, title ~= '', push.body)
+                if title ~= '' then
+                    titles = titles + 1
+                    if given.worker.limit then
+                        redis.call('SADD', keys.titles, title)
+                    end
                 end
             end
         end
     end
+    add('requested', queued)
+    add('titles', titles)
+    end_step()
+    return dropped
 end
-add('requested', queued)
-add('titles', titles)
-end_step()
-return dropped

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from filelock import FileLock, Timeout
 
 from moviecrawler.basics.errors import ConfigurationError, FrontierError, FrontierFullError
-from moviecrawler.basics.files import read_package_file, run_script
+from moviecrawler.basics.files import read_package_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,13 +24,9 @@ Result = TypeVar("Result")
 
 _LAYOUT = 3
 """The version of `queue.sql`, stored as `PRAGMA user_version`."""
-_OF_EVERY_LAYOUT = {"runs", "requests", "letters"}
-_EARLIER = "earlier_"
-"""What the names of an earlier version's tables begin with while they are taken over."""
-_COUNTED_ANEW = {"runs": {"queued", "leased"}}
-"""Columns that triggers fill when the rows of other tables are copied."""
-_NUMBERED_ANEW = {"limited_titles": "row_number() OVER (PARTITION BY run)"}
-"""The column `number` of tables that had none."""
+_DRAFT = 2
+"""The version of the draft before, in which `runs` had no column `fresh`."""
+_ADD_FRESH = "ALTER TABLE runs ADD COLUMN fresh INTEGER NOT NULL DEFAULT 0"
 _BUSY_SECONDS = 10.0
 """Seconds to wait for the step of another process."""
 _CACHE_KIB = 16_000
@@ -60,12 +56,6 @@ class QueueFile:
         self._opening = opening
         self._connection: sqlite3.Connection | None = None
         self._identity: Identity | None = None  # of the file that the connection has open
-
-    def take_remarks(self) -> list[str]:
-        """Return the sentences that the log should have, once."""
-        remarks = self.remarks.copy()
-        self.remarks.clear()
-        return remarks
 
     def change(self, step: Step[Result]) -> Result:
         """Run a step that writes. Make the file when it is missing, and again when it is damaged.
@@ -104,11 +94,10 @@ class QueueFile:
     def _run(self, step: Step[Result], *, is_reading: bool = False) -> Result:
         try:
             connection = self._open()
-            # A step that writes waits for its turn before it reads.
-            with _transaction(connection, "DEFERRED" if is_reading else "IMMEDIATE"):
+            with connection:
+                # A step that writes waits for its turn before it reads.
+                connection.execute("BEGIN" if is_reading else "BEGIN IMMEDIATE")
                 return step(connection)
-        except Timeout:
-            raise FrontierError(f"another process has been opening {self.path} for 10 s") from None
         except OSError as error:
             raise FrontierError(f"{self.path}: {error}") from error
         except sqlite3.DatabaseError as error:
@@ -168,15 +157,17 @@ class QueueFile:
                 f" and this version knows {_LAYOUT}); install that version again, or move the file"
                 " away to begin a new queue"
             )
-        if version < _LAYOUT and tables and not (version and tables >= _OF_EVERY_LAYOUT):
-            raise ConfigurationError(
-                f"{self.path} was made by another program; move it away, or set another DATA_DIR"
-            )
-        if version < _LAYOUT and tables:
-            with _transaction(connection, "IMMEDIATE"):
-                _take_over(connection)
+        if version == _DRAFT and "runs" in tables:
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(_ADD_FRESH)
+                connection.execute(f"PRAGMA user_version = {_LAYOUT}")
             self.remarks.append(
                 f"{self.path.name} was made by an earlier version: all was taken over"
+            )
+        elif version < _LAYOUT and tables:
+            raise ConfigurationError(
+                f"{self.path} was made by another program; move it away, or set another DATA_DIR"
             )
         elif version < _LAYOUT:
             # Nothing is lost with a new file: it need not be on the disk when this returns.
@@ -190,9 +181,15 @@ class QueueFile:
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
 
-    def _lock(self) -> FileLock:
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """Hold the lock of who opens or moves the file."""
         self._opening.parent.mkdir(exist_ok=True)
-        return FileLock(self._opening, timeout=_BUSY_SECONDS)
+        try:
+            with FileLock(self._opening, timeout=_BUSY_SECONDS):
+                yield
+        except Timeout:
+            raise FrontierError(f"another process has been opening {self.path} for 10 s") from None
 
     def _logs(self) -> list[Path]:
         """Return the files that SQLite keeps beside the file."""
@@ -211,59 +208,11 @@ class QueueFile:
                 for path in (*self._logs(), self.path):
                     with suppress(FileNotFoundError):
                         path.rename(f"{target}{path.name.removeprefix(self.path.name)}")
-        except Timeout:
-            raise FrontierError(f"another process has been opening {self.path} for 10 s") from None
         except OSError as error:
             raise FrontierError(f"{self.path} is damaged, and can't be moved: {error}") from error
         self.remarks.append(
             f"the queue was damaged ({reason}): it was moved to {target.name}, and a new one begun"
         )
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
-    """Commit at the end of the block, or roll back."""
-    connection.execute(f"BEGIN {kind}")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # After some errors, such as a full disk, SQLite has rolled back automatically.
-        if connection.in_transaction:
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-        raise
-
-
-def _take_over(connection: sqlite3.Connection) -> None:
-    """Make the tables of an earlier version those of this one, with all rows."""
-    schema = connection.execute("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL")
-    earlier = []
-    for kind, name in schema.fetchall():
-        if kind == "table":
-            earlier.append(name)
-            connection.execute(f"ALTER TABLE {name} RENAME TO {_EARLIER}{name}")
-        else:  # an index or a trigger
-            connection.execute(f"DROP {kind} {name}")
-    run_script(connection, read_package_file(__package__, "queue.sql"))
-    tables = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid"
-    for (name,) in connection.execute(tables).fetchall():
-        if name in earlier:
-            known = _columns(connection, f"{_EARLIER}{name}")
-            values = {column: column for column in _columns(connection, name) & known}
-            for column in _COUNTED_ANEW.get(name, ()):
-                del values[column]
-            if name in _NUMBERED_ANEW:
-                values.setdefault("number", _NUMBERED_ANEW[name])
-            rows = f"SELECT {', '.join(values.values())} FROM {_EARLIER}{name}"  # noqa: S608 - ours
-            connection.execute(f"INSERT INTO {name} ({', '.join(values)}) {rows}")
-    for name in earlier:
-        connection.execute(f"DROP TABLE {_EARLIER}{name}")
-    connection.execute(f"PRAGMA user_version = {_LAYOUT}")
-
-
-def _columns(connection: sqlite3.Connection, table: str) -> set[str]:
-    return {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
 
 
 def _identity(path: Path) -> Identity | None:

@@ -1,6 +1,11 @@
--- Tell whether a site may be asked, by its circuit and its day's budget, which all workers share.
--- given.per_day is the budget, 0 for none.
+-- Whether a site may be asked, by its circuit and its day's budget, which all workers share; and
+-- what else they know of it.
 
+local PROBE_MS = 60000
+local LONGEST_PAUSE_MS = 7 * DAY_MS
+local BANS_MS = 30 * DAY_MS
+-- Longer by this factor than the budget asks for, as late requests would crowd the next ones.
+local SPACING_FACTOR = 1.05
 local SET_BACK_MS = 1000
 
 -- Move times of a key back by as much as the clock was ahead that has written them, when it was set
@@ -19,34 +24,119 @@ local function move_back(key, names)
     redis.call('HSET', key, 'at', now)
 end
 
-local function move_site_back(budget_key, circuit_key)
-    move_back(budget_key, {'next'})
-    move_back(circuit_key, {'until', 'probe_until'})
+local function move_site_back()
+    move_back(keys.budget, {'next'})
+    move_back(keys.circuit, {'until', 'probe_until'})
 end
 
 -- Return a `SiteReply`, the time of the next turn, and its day, to which a request is charged.
-local function ask_site(budget_key, circuit_key)
-    local circuit = redis.call('HMGET', circuit_key, 'until', 'probe_until', 'reason')
+local function ask_site(budget)
+    local circuit = redis.call('HMGET', keys.circuit, 'until', 'probe_until', 'reason')
     local closed_until = tonumber(circuit[1])
     local probe_until = tonumber(circuit[2]) or 0
-    local budget = redis.call('HMGET', budget_key, 'next', 'day', 'used')
-    local turn = math.max(tonumber(budget[1]) or 0, now)
+    local charged = redis.call('HMGET', keys.budget, 'next', 'day', 'used')
+    local turn = math.max(tonumber(charged[1]) or 0, now)
     local day = math.floor(turn / DAY_MS)
-    local charged_day = tonumber(budget[2]) or 0
+    local charged_day = tonumber(charged[2]) or 0
     local site = {reason = circuit[3] or '', spent = false, used = 0}
     if charged_day >= day then
-        site.used = tonumber(budget[3]) or 0
+        site.used = tonumber(charged[3]) or 0
     end
     if charged_day > day then  -- by a clock that was ahead
-        redis.call('HSET', budget_key, 'day', day)
+        redis.call('HSET', keys.budget, 'day', day)
     end
-    site.blocked = math.max(0, (closed_until or 0) - now, probe_until - now)
+    site.blocked = math.ceil(math.max(0, (closed_until or 0) - now, probe_until - now))
     site.probed = site.blocked > 0 and (closed_until or 0) <= now
     site.half_open = closed_until ~= nil and site.blocked == 0
-    if site.blocked == 0 and given.per_day > 0 and site.used >= given.per_day then
+    if site.blocked == 0 and site.used >= (budget.per_day or math.huge) then
         site.blocked = (day + 1) * DAY_MS - now
         site.spent = true
         site.reason = 'the daily budget is exhausted'
     end
     return site, turn, day
+end
+
+-- Note that the site is blocking us.
+local function open_circuit(reason, pause)
+    local circuit = redis.call('HMGET', keys.circuit, 'until', 'trips')
+    local closed_until = tonumber(circuit[1])
+    if closed_until and closed_until > now then  -- a request that was on its way is refused, too
+        closed_until = math.max(closed_until, now + pause)
+    else
+        local trips = (tonumber(circuit[2]) or 0) + 1
+        closed_until = now + math.min(pause * 2 ^ (trips - 1), LONGEST_PAUSE_MS)
+        redis.call('DEL', keys.circuit)
+        redis.call('HSET', keys.circuit, 'reason', reason, 'trips', trips)
+    end
+    redis.call('HSET', keys.circuit, 'until', closed_until, 'at', now)
+    redis.call('PEXPIRE', keys.circuit, math.ceil(closed_until - now) + 14 * DAY_MS)
+end
+
+-- Charge a request to the budget of a site, or note that it is blocking us or answered the probe.
+-- Return a `SiteReply`.
+function steps.ask()
+    move_site_back()
+    if given.refusal then
+        open_circuit(given.refusal.reason, math.floor(given.refusal.seconds * 1000))
+    elseif given.has_answered then
+        redis.call('DEL', keys.circuit)
+    end
+    local site, turn, day = ask_site(given.budget)
+    if given.charge and site.blocked == 0 then
+        local per_second = given.budget.per_second
+        local gap = per_second and 1000 / per_second * SPACING_FACTOR or 0
+        site.delay = math.ceil(turn - now)
+        site.used = site.used + 1
+        site.probing = site.half_open
+        redis.call('HSET', keys.budget, 'next', string.format('%.3f', turn + gap))
+        redis.call('HSET', keys.budget, 'day', day, 'used', site.used, 'at', now)
+        redis.call('PEXPIRE', keys.budget, 2 * DAY_MS)
+        if site.probing then
+            -- After that another worker sends one.
+            redis.call('HSET', keys.circuit, 'probe_until', now + PROBE_MS, 'at', now)
+        end
+    end
+    return site
+end
+
+-- The key of a host's robots.txt is a STRING of JSON with `text` and `fetched_at` (s).
+function steps.read_robots()
+    local kept = redis.call('GET', 'robots:' .. LAYOUT .. ':' .. given.host)
+    local is_json, robots = pcall(cjson.decode, kept)
+    return is_json and type(robots) == 'table' and robots or cjson.null
+end
+
+function steps.keep_robots()
+    local kept = cjson.encode({text = given.text, fetched_at = now / 1000})
+    redis.call('SET', 'robots:' .. LAYOUT .. ':' .. given.host, kept, 'PX', UNUSED_MS)
+    return true
+end
+
+local function byte_of(hex)
+    return string.char(tonumber(hex, 16))
+end
+
+-- given.changes  JSON of a ban by the proxy's key, in which other bytes than ASCII are as in a URL;
+--   empty for one to delete
+function steps.exchange_bans()
+    for quoted, ban in pairs(given.changes) do
+        local proxy = quoted:gsub('%%(%x%x)', byte_of)
+        if ban == '' then
+            redis.call('HDEL', keys.bans, proxy)
+        else
+            redis.call('HSET', keys.bans, proxy, ban)
+        end
+        redis.call('PEXPIRE', keys.bans, BANS_MS)
+    end
+    local bans = {}
+    local fields = redis.call('HGETALL', keys.bans)
+    for position = 1, #fields, 2 do
+        bans[fields[position]] = fields[position + 1]
+    end
+    return bans
+end
+
+function steps.place()
+    redis.call('SETNX', keys.place, given.place)
+    return redis.call('GET', keys.place)
 end

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+
+from moviecrawler.politeness.budgets import SiteReply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moviecrawler.politeness.budgets import Budget, SiteReply
+    from moviecrawler.politeness.budgets import Budget
+
+Result = TypeVar("Result")
 
 
 class KeptRobots(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +25,7 @@ class KeptRobots(msgspec.Struct, frozen=True, kw_only=True):
     """Unix time."""
 
 
-class Refusal(NamedTuple):
+class Refusal(msgspec.Struct, frozen=True):
     """That a site has blocked us."""
 
     reason: str
@@ -37,6 +41,17 @@ class Ledger(ABC):
     """
 
     @abstractmethod
+    async def _step(
+        self,
+        kind: type[Result],
+        step: str,
+        site: str | None = None,
+        run: str | None = None,
+        /,
+        **given: object,
+    ) -> Result:
+        """Take a step of a site, or of its run, and return its reply, which is of a `kind`."""
+
     async def ask(
         self,
         site: str,
@@ -56,19 +71,20 @@ class Ledger(ABC):
                 counts.
             has_answered: Whether the site has answered the probe.
         """
+        event = {"charge": charge, "refusal": refusal, "has_answered": has_answered}
+        return await self._step(SiteReply, "ask", site, budget=budget, **event)
 
-    @abstractmethod
     async def read_robots(self, host: str) -> KeptRobots | None:
         """Return the robots.txt of a scheme and host that was fetched last; None without one."""
+        kind: Any = KeptRobots | None
+        kept: KeptRobots | None = await self._step(kind, "read_robots", host=host)
+        return kept
 
-    @abstractmethod
     async def keep_robots(self, host: str, text: str) -> None:
         """Keep the robots.txt of a scheme and host, for 7 days at least."""
+        await self._step(bool, "keep_robots", host=host, text=text)
 
-    @abstractmethod
-    async def exchange_bans(
-        self, site: str, changes: Mapping[str, bytes | None]
-    ) -> dict[str, bytes]:
+    async def exchange_bans(self, site: str, changes: Mapping[str, str | None]) -> dict[str, str]:
         """Write bans of a site's proxies, and return all that are known; without any, make no file.
 
         Args:
@@ -76,6 +92,7 @@ class Ledger(ABC):
             changes: What is kept of a ban, by the proxy's key; None to delete it. A key that is
                 no UTF-8 has surrogate escapes.
         """
+        return await self._step(dict[str, str], "exchange_bans", site, changes=changes)
 
     @abstractmethod
     async def close(self) -> None:

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 _READ_SECONDS = 1.0  # between two exchanges
 
 
-def decode_bans(fields: Mapping[str, bytes]) -> dict[str, Ban]:
+def decode_bans(fields: Mapping[str, str]) -> dict[str, Ban]:
     """Return bans by the key of their proxy; one that can't be read is logged and left out."""
     bans: dict[str, Ban] = {}
     for key, text in fields.items():
@@ -120,7 +120,8 @@ class Quarantines:
             pool.reanimate(now)
         sent = self._unsent.copy()
         changes = {
-            key: None if ban is None else msgspec.json.encode(ban) for key, ban in sent.items()
+            key: None if ban is None else msgspec.json.encode(ban).decode()
+            for key, ban in sent.items()
         }
         fields = await self._ledger.exchange_bans(self._site, changes)
         self._unsent = {

@@ -15,11 +15,11 @@ import pytest
 import redis
 
 from moviecrawler.basics.clock import utc_text
-from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.replica.collection import Collection
 from tests.catalogue.catalogued import Catalogued
 from tests.catalogue.crawls import Due
 from tests.crawling import change, crawl_command
+from tests.frontier.keys import SiteKeys
 from tests.services.replica import IDS, TITLES, ForkedReplica
 from tests.waiting import LONGEST, wait_for
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import redis
 
-from moviecrawler.frontier.keys import RunKeys
 from tests.crawling import Finished, scrapy
+from tests.frontier.keys import RunKeys
 from tests.frontier.passes import make_pass
 from tests.frontier.workers import make_run
 

@@ -14,11 +14,11 @@ import redis
 from scrapy.settings import Settings
 
 from moviecrawler.basics.clock import utc_text
-from moviecrawler.frontier.keys import bans_key
 from moviecrawler.proxies.pools import Ban
 from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, scrapy
+from tests.frontier.keys import bans_key
 from tests.proxies.fleets import crawl_imdb, write_pools
 from tests.services.forward_proxy import Mode, ProxyFleet
 

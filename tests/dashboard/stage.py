@@ -29,9 +29,9 @@ from moviecrawler.dashboard.site import make_pages
 from moviecrawler.dashboard.sources import Sources
 from moviecrawler.database.connection import Database
 from moviecrawler.frontier.contract import RunName, Worker
-from moviecrawler.frontier.keys import RunKeys, SiteKeys
 from moviecrawler.frontier.runs import describe_arguments, name_of_arguments
 from tests.dashboard.operated import HOSTILE
+from tests.frontier.keys import RunKeys, SiteKeys
 from tests.frontier.passes import make_pass
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer

@@ -15,7 +15,6 @@ from scrapy.settings import Settings
 
 from moviecrawler.dashboard import site
 from moviecrawler.frontier.contract import RunName, Worker
-from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.frontier.redis_backend import RedisBackend
 from moviecrawler.frontier.runs import describe_arguments, name_of_arguments, replica_hosts
 from tests.dashboard import operated
@@ -29,6 +28,7 @@ from tests.dashboard.operated import (
     query,
     text_of,
 )
+from tests.frontier.keys import SiteKeys
 from tests.frontier.passes import make_pass
 from tests.waiting import wait_for
 

@@ -23,6 +23,7 @@ from moviecrawler.frontier.contract import (
 )
 from moviecrawler.frontier.redis_backend import RedisBackend
 from moviecrawler.frontier.sqlite_backend import FILE, SqliteBackend
+from tests.frontier.keys import RunKeys, SiteKeys
 
 RUN = RunName("imdb", "run")
 DAY_SECONDS = 86_400.0
@@ -86,7 +87,7 @@ class OutsideOfRedis(Outside):
     def __init__(self, client: Any) -> None:
         self.client = client
         self.backend = RedisBackend(client)
-        self.keys = self.backend.keys_of(RUN)
+        self.keys = RunKeys(SiteKeys(RUN.site), RUN.name)
 
     async def end_leases(self, *ids: str) -> None:
         if ids:

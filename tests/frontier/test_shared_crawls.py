@@ -12,11 +12,11 @@ import pytest
 import redis
 
 from moviecrawler.basics.clock import utc_text
-from moviecrawler.frontier.keys import SiteKeys
 from moviecrawler.frontier.runs import describe_arguments
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, counts, scrapy
+from tests.frontier.keys import SiteKeys
 from tests.frontier.workers import SURE, WorkersOf, workers_on
 from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS, ForkedReplica
 from tests.waiting import wait_for

@@ -19,13 +19,13 @@ import redis
 from scrapy.settings import Settings
 
 from moviecrawler.frontier.contract import RunReport
-from moviecrawler.frontier.keys import RunKeys, SiteKeys
 from moviecrawler.frontier.runs import frontier
 from moviecrawler.items import Movie, Site
 from moviecrawler.replica.process import ReplicaProcess
 from tests.accounts import check_queue, check_summary
 from tests.crawling import FAST
 from tests.crawling import environment as crawl_environment
+from tests.frontier.keys import RunKeys, SiteKeys
 from tests.pipelines.stored import sqlite_movies
 from tests.processes import Process, start
 

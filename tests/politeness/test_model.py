@@ -20,7 +20,6 @@ from scrapy import Request
 from scrapy.exceptions import DownloadConnectionRefusedError, DownloadTimeoutError
 from scrapy.http import Response
 
-from moviecrawler.frontier.contract import PROBE_SECONDS
 from moviecrawler.politeness.gate import Closed
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from tests.politeness.chain import Chain, VirtualLoop, page
@@ -31,6 +30,8 @@ WORKERS = range(3)
 NOON = 1_790_000_000 // 86_400 * 86_400 + 43_200.0
 """A Unix time at noon."""
 MINUTE = 60.0
+PROBE_SECONDS = 60.0
+"""For how long workers wait for the response to a probe before another one is sent."""
 HOUR = 3600.0
 DAY = 24 * HOUR
 GAP_SECONDS = 5.0

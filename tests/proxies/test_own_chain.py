@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import redis
 
-from moviecrawler.frontier.keys import bans_key
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
+from tests.frontier.keys import bans_key
 from tests.frontier.workers import Workers
 from tests.proxies.fleets import write_ids
 from tests.services.forward_proxy import Mode, ProxyFleet

@@ -12,12 +12,12 @@ import pytest
 import redis
 
 from moviecrawler.frontier.contract import Backend
-from moviecrawler.frontier.keys import bans_key
 from moviecrawler.frontier.redis_backend import RedisBackend
 from moviecrawler.frontier.redis_client import connect
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, Ban, Proxy, ProxyPool
 from moviecrawler.proxies.quarantines import Quarantines
+from tests.frontier.keys import bans_key
 from tests.services.redis import RedisServer
 from tests.waiting import until
 
@@ -131,7 +131,7 @@ async def test_a_good_answer_or_a_week_without_a_ban_ends_the_count_for_all(
 ) -> None:
     async with operator(open_backend) as backend:
         for key, ago in (("old", BAN_MEMORY_SECONDS + 60), ("digest-1", 1)):
-            ban = msgspec.json.encode(Ban(time.time() - ago, 3, "403"))
+            ban = msgspec.json.encode(Ban(time.time() - ago, 3, "403")).decode()
             await backend.exchange_bans("imdb", {key: ban})
         async with workers(open_backend) as (one, other):
             assert other.bans == 3

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import redis
 
-from moviecrawler.frontier.keys import SiteKeys, bans_key
 from moviecrawler.items import Site
 from moviecrawler.proxies.quarantines import decode_bans
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts, crawl
+from tests.frontier.keys import SiteKeys, bans_key
 from tests.proxies.fleets import write_pools
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.replica import COLLECTION
