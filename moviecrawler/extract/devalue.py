@@ -11,7 +11,7 @@ never looked at.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract.embedded import decode_json
 from moviecrawler.extract.findings import ShapeError
@@ -19,13 +19,13 @@ from moviecrawler.extract.findings import ShapeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_UNDEFINED: Final = (-1, -2)
+_UNDEFINED = (-1, -2)
 """References that are not elements: undefined, and a hole in an array."""
-_WRAPPERS: Final = frozenset({"Reactive", "ShallowReactive", "Ref", "ShallowRef"})
+_WRAPPERS = frozenset({"Reactive", "ShallowReactive", "Ref", "ShallowRef"})
 """Nuxt's marks around the value that their reference leads to."""
-_MOST_WRAPPERS: Final = 20
+_MOST_WRAPPERS = 20
 """Inside of each other; more are a wrapper that leads to itself."""
-_VISITS_OF_EACH: Final = 50
+_VISITS_OF_EACH = 50
 """The mean number of visits of an element. Values that are used many times inside of each other
 would take for ever."""
 

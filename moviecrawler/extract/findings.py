@@ -14,7 +14,7 @@ It raises one of UNREADABLE when it can't understand what is there; the field is
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 
 from moviecrawler.items import Role, Score
 
@@ -30,9 +30,9 @@ class Absence(Enum):
     STATED = "stated"
 
 
-ABSENT: Final = Absence.STATED
+ABSENT = Absence.STATED
 NoValue = Literal[Absence.STATED] | None
-UNREADABLE: Final = (
+UNREADABLE = (
     ValueError,
     TypeError,
     LookupError,
@@ -43,7 +43,7 @@ UNREADABLE: Final = (
 """The errors of a reader whose data is not what it expects."""
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
-_ROLES: Final = get_args(Role)
+_ROLES = get_args(Role)
 
 
 class ShapeError(ValueError):

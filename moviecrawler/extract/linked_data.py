@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import parse_count, parse_decimal, parse_runtime
 from moviecrawler.extract import dig
@@ -35,11 +35,11 @@ KINDS: dict[str, TitleKind] = {
     "TVEpisode": "episode",
 }
 """The kinds of title by their names in JSON-LD."""
-_NO_PLOT: Final = re.compile(
+_NO_PLOT = re.compile(
     r"^Discover reviews, ratings|\b(?:starring|directed by)\b|(?:\.\.\.|…)$", re.IGNORECASE
 )
 """Matches descriptions that are written for search engines, and plots that are cut off."""
-_NO_POSTER: Final = re.compile(
+_NO_POSTER = re.compile(
     r"poster[-_]?default|default[-_]?poster|TwitterCard|/images/(?:products|icons)/", re.IGNORECASE
 )
 

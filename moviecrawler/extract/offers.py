@@ -6,7 +6,7 @@ There is one of each, without what follows visitors.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from moviecrawler.extract.findings import first_of_each
@@ -15,20 +15,20 @@ from moviecrawler.items import Offer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_REDIRECT: Final = re.compile(
+_REDIRECT = re.compile(
     r"https?://(?:click\.justwatch\.com(?=[/?#]|$)[^?#]*|[^/?#]+/c/\d+/\d+/\d+)"
     r"(?:\?(?P<query>[^#]*))?",
     re.IGNORECASE,
 )
 """An advertiser's redirect on the way to a provider, whose address is a parameter: JustWatch's `r`,
 and `u` of Impact's hosts."""
-_MOST_REDIRECTS: Final = 3
+_MOST_REDIRECTS = 3
 """In a row; links of JustWatch's pass two."""
-_JUSTWATCH: Final = re.compile(r"https?://click\.justwatch\.com(?:/|$)", re.IGNORECASE)
-_ADDRESS: Final = re.compile(
+_JUSTWATCH = re.compile(r"https?://click\.justwatch\.com(?:/|$)", re.IGNORECASE)
+_ADDRESS = re.compile(
     r"(?P<plain>https?://[^\s/?#]+(?:/[^\s?#]*)?)(?:\?(?P<query>[^\s#]*))?(?:#\S*)?"
 )
-_TRACKING: Final = re.compile(
+_TRACKING = re.compile(
     r"(?:utm|uct|wt|mc|gad|af|aff)_\w{1,40}|its[a-z]{2}|\w{0,20}cli(?:ck)?id|irgwc|linkcode|"
     r"ascsubtag|cx|cmp|cid|at|ct|tag|ref_?|refid|source|partner|subid\d?|clickref|"
     r"affiliate\w{0,20}|campaign\w{0,20}|cjevent|autoplay|action",
@@ -36,7 +36,7 @@ _TRACKING: Final = re.compile(
 )
 """Parameters by which a provider knows who sent a visitor, or what to do first; none of them says
 which title it is."""
-_LONGEST: Final = 2_000
+_LONGEST = 2_000
 """Characters of an address; longer ones carry the state of a player."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.extract.findings import first_of_each
 from moviecrawler.items import Credit
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Role
 
-_PERSON_ID: Final = re.compile(r"/(nm\d{7,10}|(?:person|celebrity)/[^/?#\s]+)")
+_PERSON_ID = re.compile(r"/(nm\d{7,10}|(?:person|celebrity)/[^/?#\s]+)")
 """`nm0000206` on IMDb, `person/…` on Metacritic, `celebrity/…` on Rotten Tomatoes."""
-_NOTE: Final = re.compile(
+_NOTE = re.compile(
     r"(?<!\s)\s*\((?:[^()]{0,200}\b"
     r"(?:voice|uncredited|archive|segment|cameo|credit only|guest star)\b[^()]{0,200}"
     r"|as [^()]*)\)",

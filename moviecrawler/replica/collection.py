@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.items import Amount, Award, RelatedTitle
 from moviecrawler.replica.items import character, on_imdb, people, rate
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from moviecrawler.items import AmountKind, Movie, Site
     from moviecrawler.sites.words import Dice
 
-MOVIES_PER_SERIES: Final = 100
+MOVIES_PER_SERIES = 100
 _VOTES_TO_RANK = 25_000
 _MEAN_VOTE = 6.9
 """The `m` and `C` of IMDb's published formula for its Top 250."""
 _GROUP = 20
 _TO_REMAKE = 8
 """Of every 20 films the last is a remake of the eighth before it, under the same title."""
-_PAIRS: Final = len(WORDS["adjectives"]) * len(WORDS["nouns"])
-_PAIR_STEP: Final = 30_011  # coprime to the pairs: neighbours in popularity have other words
-_TO_SIMILAR: Final = 61
+_PAIRS = len(WORDS["adjectives"]) * len(WORDS["nouns"])
+_PAIR_STEP = 30_011  # coprime to the pairs: neighbours in popularity have other words
+_TO_SIMILAR = 61
 """How far films are from one another that recommend one another."""
 
-_AMOUNTS: Final[dict[AmountKind, int]] = {
+_AMOUNTS: dict[AmountKind, int] = {
     "budget": 200_000,
     "opening_weekend": 50_000,
     "domestic": 100_000,

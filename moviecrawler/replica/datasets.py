@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie
     from moviecrawler.replica.collection import Collection
 
-_NULL: Final = r"\N"
-_COLUMNS: Final = {
+_NULL = r"\N"
+_COLUMNS = {
     "title.basics": (
         "tconst titleType primaryTitle originalTitle isAdult "
         "startYear endYear runtimeMinutes genres"
@@ -30,7 +30,7 @@ _COLUMNS: Final = {
     "title.episode": "tconst parentTconst seasonNumber episodeNumber",
     "name.basics": "nconst primaryName birthYear deathYear primaryProfession knownForTitles",
 }
-FILES: Final = tuple(f"{name}.tsv.gz" for name in _COLUMNS)
+FILES = tuple(f"{name}.tsv.gz" for name in _COLUMNS)
 
 
 class Dataset(NamedTuple):

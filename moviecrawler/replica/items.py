@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.items import Credit, Movie, Score
 from moviecrawler.sites import ID_SITE, SCORE_SITES, SITES
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from moviecrawler.sites.replicas import Title
     from moviecrawler.sites.words import Dice
 
-_FIRST_PERSON: Final = 1_000_000
+_FIRST_PERSON = 1_000_000
 
 
 def on_imdb(

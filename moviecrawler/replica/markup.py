@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import tomllib
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
     from moviecrawler.sites import replicas as sites
 
-MARKUP: Final = tomllib.loads(read_package_file("moviecrawler.replica", "markup.toml"))
+MARKUP = tomllib.loads(read_package_file("moviecrawler.replica", "markup.toml"))
 
 
 @functools.cache
@@ -43,7 +43,7 @@ def _filler(form: str, size: int, *, light: bool) -> Markup:
     return Markup("".join(pieces))  # noqa: S704 - made of our own words
 
 
-_TEMPLATES: Final = Environment(
+_TEMPLATES = Environment(
     loader=ChoiceLoader(
         [
             PackageLoader("moviecrawler.replica", "."),

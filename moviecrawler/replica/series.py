@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.replica.items import imdb_scores, on_imdb, people, rate
 from moviecrawler.replica.options import TODAY
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _BETWEEN_SEASONS = timedelta(364)
 _BETWEEN_EPISODES = timedelta(7)
 _TO_SPECIAL = timedelta(180)
-_FORMS: Final = ("The {} Files", "{}", "{} Street", "Inside the {}")
-_GUESTS: Final = 4
+_FORMS = ("The {} Files", "{}", "{} Street", "Inside the {}")
+_GUESTS = 4
 """How many of its series' cast play in an episode."""
 
 
@@ -41,7 +41,7 @@ class Shape(NamedTuple):
     """Whether it has the name of the series before it, which ended long ago."""
 
 
-SHAPES: Final = (
+SHAPES = (
     Shape(3, 10, runs=True, specials=3),
     Shape(5, 13),
     Shape(1, 6),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
-SITEMAP_PART: Final = 5_000
+SITEMAP_PART = 5_000
 """Titles in one part of a sitemap."""
 
 

@@ -6,7 +6,7 @@ Films are in `collection.py`, series in `series.py`.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import part_of_series
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie, Site
     from moviecrawler.sites.replicas import Name, Title
 
-OTHERS: Final = tuple(site for site in SITES if site != ID_SITE)
-CHART_SIZE: Final = 250
+OTHERS = tuple(site for site in SITES if site != ID_SITE)
+CHART_SIZE = 250
 FIRST_SERIES_ID = 90_000_000
 IDS_OF_SERIES = 500
 """A series has 500 of IMDb's ids: its own, and then its episodes'."""
-_CACHED: Final = 2_000
+_CACHED = 2_000
 
 
 class Titles:

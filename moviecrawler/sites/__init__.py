@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from itertools import chain
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.items import ScoreKind as ScoreKind  # noqa: TC001 - others take it from here
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.sites.profile import ScoreProfile, SiteProfile
 
-GROUP: Final = "moviecrawler.sites"
-ID_SITE: Final = "imdb"
+GROUP = "moviecrawler.sites"
+ID_SITE = "imdb"
 """The site whose ids name titles everywhere: in commands, in the catalogue and on other sites'
 pages. It alone has datasets."""
 

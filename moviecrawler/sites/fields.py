@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from moviecrawler.items import AmountKind, Movie, Relation, Role
 from moviecrawler.sites import ID_SITE, SCORE_SITES, SCORES, SITES
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site, TitleKind
 
 
-TYPES: Final[dict[str, Any]] = get_type_hints(Movie)
+TYPES: dict[str, Any] = get_type_hints(Movie)
 """The type of each field of a movie, without its bounds. What all fields of a type have in common
 follows from it: their columns in Postgres and in `movies.csv`."""
-NUMBERS: Final = tuple(name for name, kind in TYPES.items() if kind == int | None)
-TEXTS: Final = tuple(name for name, kind in TYPES.items() if kind == str | None)
-TEXT_LISTS: Final = tuple(
+NUMBERS = tuple(name for name, kind in TYPES.items() if kind == int | None)
+TEXTS = tuple(name for name, kind in TYPES.items() if kind == str | None)
+TEXT_LISTS = tuple(
     name for name, kind in TYPES.items() if kind == list[str] and name != "unknown_fields"
 )
 
-PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "credits": ("role", get_args(Role)),
     "scores": ("kind", tuple(SCORES)),
     "amounts": ("kind", get_args(AmountKind)),
@@ -38,7 +38,7 @@ PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 """Lists whose parts are fields of their own, such as `scores.imdb`: the attribute by which they
 differ, and its values."""
 
-SCORE_FACTS: Final = (
+SCORE_FACTS = (
     "count",
     "average",
     "reviews",
@@ -51,7 +51,7 @@ SCORE_FACTS: Final = (
 )
 """What a score can have beside its value, each a field of its own, such as `scores.imdb.count`."""
 
-AMOUNT_COLUMNS: Final[dict[str, str]] = {
+AMOUNT_COLUMNS: dict[str, str] = {
     "budget": "budget",
     "opening_weekend": "opening_weekend",
     "domestic": "domestic_gross",
@@ -59,16 +59,16 @@ AMOUNT_COLUMNS: Final[dict[str, str]] = {
 }
 """The columns of the kinds of amounts; that of the currency ends in _currency."""
 
-_IN_SERIES: Final[dict[TitleKind, frozenset[str]]] = {
+_IN_SERIES: dict[TitleKind, frozenset[str]] = {
     "season": frozenset({"series_id", "series_title", "season"}),
     "episode": frozenset({"series_id", "series_title", "season", "episode"}),
 }
 """The fields that give a title's position in its series."""
 
-ONLY_IN_DATASETS: Final = frozenset({"other_titles"})
+ONLY_IN_DATASETS = frozenset({"other_titles"})
 """The fields that no page has. Movies from pages don't name them as unknown."""
 
-_IN_DATASETS: Final[dict[str, frozenset[str]]] = {
+_IN_DATASETS: dict[str, frozenset[str]] = {
     "title.basics": frozenset(
         {"title_type", "original_title", "year", "end_year", "runtime_minutes", "genres"}
     ),
@@ -200,10 +200,10 @@ def present_in(movie: Movie) -> set[str]:
     return found
 
 
-_NOTHING: Final[tuple[object, ...]] = (None, [], {})
+_NOTHING: tuple[object, ...] = (None, [], {})
 
 
-PLAIN_NAMES: Final = tuple(
+PLAIN_NAMES = tuple(
     sorted(
         name
         for name in ONLY_IN_DATASETS.union(
@@ -219,7 +219,7 @@ PLAIN_NAMES: Final = tuple(
     )
 )
 """The fields of `Movie` that may be unknown and that have no parts."""
-_plain_values: Final = attrgetter(*PLAIN_NAMES)
+_plain_values = attrgetter(*PLAIN_NAMES)
 
 
 def unknown_fields_of(movie: Movie, stated: Collection[str] = ()) -> list[str]:

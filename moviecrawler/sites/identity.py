@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.sites.ids import id_in_url, is_same_id, part_of_series
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Movie, Page, Site
 
-ALIAS: Final = "alias"
+ALIAS = "alias"
 """The reason of a redirect that no response made: an alias led from the requested id to another."""
-OTHER_TITLE: Final = "other_title"
+OTHER_TITLE = "other_title"
 """Key in the `meta` of a request: the id of another title, whose page came."""
-_PERMANENT: Final = (301, 308, ALIAS)
+_PERMANENT = (301, 308, ALIAS)
 
 
 class Redirect(NamedTuple):

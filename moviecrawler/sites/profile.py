@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from moviecrawler.basics.errors import ConfigurationError, ExtractionError
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Page, ScoreKind, Site, TitleKind
 
-NAME: Final = r"(?!\.{1,2}(?:/|$))[^/\s?#\x00-\x1f\x7f-\x9f]{1,300}"
+NAME = r"(?!\.{1,2}(?:/|$))[^/\s?#\x00-\x1f\x7f-\x9f]{1,300}"
 """A pattern of a segment of a path that names a title, such as `the_wire`. It is not one that leads
 up, and nothing that a terminal would take for a command; the longest that the sites have is half as
 long."""
-_SQL_NAME: Final = re.compile("[a-z][a-z0-9_]{0,39}")
-USUAL_FIELDS: Final = frozenset(
+_SQL_NAME = re.compile("[a-z][a-z0-9_]{0,39}")
+USUAL_FIELDS = frozenset(
     {
         "year",
         "release_date",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal, NewType, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol, cast, get_args
 
 from moviecrawler.extract.linked_data import KINDS
 from moviecrawler.items import Movie, Role, Score
@@ -41,7 +41,7 @@ class Title:
         return [self.movies[site], *self.parts.get(site, ())]
 
 
-LINKED_TYPES: Final = {kind: name for name, kind in KINDS.items()}
+LINKED_TYPES = {kind: name for name, kind in KINDS.items()}
 """What JSON-LD calls each kind of title."""
 
 
@@ -260,8 +260,8 @@ def season_facts(series: Movie, site_id: str, number: int, episodes: list[Movie]
     }
 
 
-_CERTIFIED: Final = 0.75
-_FRESH: Final = 0.6
+_CERTIFIED = 0.75
+_FRESH = 0.6
 
 
 def new_score(

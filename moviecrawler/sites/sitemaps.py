@@ -9,24 +9,23 @@ import zlib
 from dataclasses import dataclass
 from gzip import GzipFile
 from io import BytesIO
-from typing import Final
 
 from lxml import etree
 
 from moviecrawler.extract.embedded import reader
 from moviecrawler.extract.findings import ShapeError
 
-LARGEST: Final = 52_428_800
+LARGEST = 52_428_800
 """Bytes of XML: the protocol's own limit for one file."""
-MOST_LOCATIONS: Final = 50_000
+MOST_LOCATIONS = 50_000
 """Addresses in one file: the protocol's own limit, too."""
-LONGEST_ADDRESS: Final = 2048
+LONGEST_ADDRESS = 2048
 """Characters of one address, as the protocol has it."""
-_BLOCK: Final = 65_536
-_DEPTH: Final = 3
+_BLOCK = 65_536
+_DEPTH = 3
 """The depth of the addresses of entries; those of images are deeper."""
-_DEEPEST: Final = 20
-_GZIP: Final = b"\x1f\x8b"
+_DEEPEST = 20
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass(slots=True, frozen=True)

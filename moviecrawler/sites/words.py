@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyascii import anyascii
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-WORDS: Final[dict[str, Any]] = {
+WORDS: dict[str, Any] = {
     name: words.split() if isinstance(words, str) else words
     for name, words in tomllib.loads(read_package_file("moviecrawler.sites", "words.toml")).items()
 }

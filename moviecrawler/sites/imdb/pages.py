@@ -10,7 +10,6 @@ from __future__ import annotations
 import html
 import re
 from functools import partial
-from typing import Final
 
 from moviecrawler.basics.texts import fold
 from moviecrawler.extract import dig, linked_data
@@ -25,9 +24,9 @@ from moviecrawler.sites.imdb.title import extract_title, identify, read_full_cre
 from moviecrawler.sites.scores import linked_score
 from moviecrawler.sites.titles import finished, new_title, title_in
 
-_TITLE: Final = re.compile(rb"<title[^<>]*>([^<>]{1,1000})</title")
-_SOURCES: Final = ("aboveTheFoldData", "mainColumnData")
-_MOST_LINKED_GENRES: Final = 3
+_TITLE = re.compile(rb"<title[^<>]*>([^<>]{1,1000})</title")
+_SOURCES = ("aboveTheFoldData", "mainColumnData")
+_MOST_LINKED_GENRES = 3
 """Genres in JSON-LD: a title with as many may have more."""
 
 
@@ -37,7 +36,7 @@ def _all_genres(value: object) -> list[str] | None:
     return genres if len(genres) < _MOST_LINKED_GENRES else None
 
 
-_LINKED: Final = (
+_LINKED = (
     *linked_data.paths_of(
         "plot", "certificate", "poster_url", "runtime_minutes", "credits.director"
     ),

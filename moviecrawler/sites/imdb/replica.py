@@ -5,7 +5,7 @@ Their data is in `__NEXT_DATA__`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.items import Credit
 from moviecrawler.sites.replicas import Markup, Refusal
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _POPULAR_SIZE = 100
 _BOX_OFFICE_SIZE = 10
-ROBOTS: Final = """
+ROBOTS = """
 User-agent: *
 Disallow: /OnThisDay
 Disallow: /ap/
@@ -28,19 +28,19 @@ Disallow: /search/name-text
 Disallow: /search/title-text
 Disallow: /tvschedule
 """
-LIVE_ROBOTS: Final = """
+LIVE_ROBOTS = """
 User-agent: *
 Disallow: /
 Allow: /datasets/
 """
 """It lets nobody in, but its datasets have a host of their own without one."""
-CHALLENGE: Final = Refusal(
+CHALLENGE = Refusal(
     status=202,
     headers={"x-amzn-waf-action": "challenge"},
     head="<script>window.awsWafCookieDomainList = []; window.gokuProps = {};</script>",
 )
-MOVED: Final = 308
-CHARTS: Final = ("top", "moviemeter", "boxoffice", "toptv", "tvmeter")
+MOVED = 308
+CHARTS = ("top", "moviemeter", "boxoffice", "toptv", "tvmeter")
 
 
 def title_page(_title: Title, movie: Movie) -> Markup:

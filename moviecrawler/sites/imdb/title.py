@@ -6,7 +6,7 @@ IMDb's pages have had these objects since 2022. A field that has moved gets one 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, get_args
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.dig import FieldPath
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import TitleKind
 
-_NODE_TEXTS: Final = dig.texts("node", "text")
-_FIELDS: Final = (
+_NODE_TEXTS = dig.texts("node", "text")
+_FIELDS = (
     FieldPath("year", values.parse_year, "releaseYear.year"),
     FieldPath("release_date", values.parse_date, "releaseDate"),
     FieldPath("runtime_minutes", values.parse_minutes, "runtime.seconds"),
@@ -64,10 +64,8 @@ _FIELDS: Final = (
     FieldPath("related.connection", values.parse_connections, "connections.edges"),
 )
 """What titles of all kinds have."""
-_OF_MOVIES: Final = (
-    FieldPath("imdb_top250_rank", values.parse_top_rank, "ratingsSummary.topRanking"),
-)
-_OF_SERIES: Final = (
+_OF_MOVIES = (FieldPath("imdb_top250_rank", values.parse_top_rank, "ratingsSummary.topRanking"),)
+_OF_SERIES = (
     FieldPath("end_year", values.parse_year, "releaseYear.endYear"),
     FieldPath("imdb_top250_tv_rank", values.parse_top_rank, "ratingsSummary.topRanking"),
     FieldPath("season_count", values.count_seasons, "episodes.seasons"),
@@ -79,7 +77,7 @@ _OF_SERIES: Final = (
         "episodes.episodes.total",
     ),
 )
-_OF_EPISODES: Final = (
+_OF_EPISODES = (
     FieldPath("series_id", values.parse_id, "series.series.id"),
     FieldPath("series_title", dig.text, "series.series.titleText.text"),
     FieldPath(
@@ -95,12 +93,12 @@ _OF_EPISODES: Final = (
         "series.displayableEpisodeNumber.episodeNumber.episodeNumber",
     ),
 )
-_FIELDS_OF: Final[dict[TitleKind, tuple[FieldPath, ...]]] = {
+_FIELDS_OF: dict[TitleKind, tuple[FieldPath, ...]] = {
     "series": _OF_SERIES,
     "episode": (*_OF_MOVIES, *_OF_EPISODES),
 }
 """The facts of one kind of titles only; other kinds have those of a movie."""
-KEYS: Final = (
+KEYS = (
     "id",
     "titleText",
     "originalTitleText",

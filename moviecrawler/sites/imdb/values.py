@@ -6,7 +6,7 @@ Each function takes the value at a path and returns that of a field, ABSENT or N
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.basics.values import check_runtime, check_year, iso_date
 from moviecrawler.extract import dig
@@ -46,12 +46,12 @@ _TOP_LENGTH = 250
 _MINUTE = 60
 _FEWEST_VOTES = 5
 """Votes that a title needs to have a rating."""
-_NOMINATIONS: Final = ("nominationsExcludeWins", "nominations")
+_NOMINATIONS = ("nominationsExcludeWins", "nominations")
 """The key of the number of nominations, and the one until 2024."""
-AWARD_KEYS: Final = (*_NOMINATIONS, "wins", "prestigiousAwardSummary")
-_LONGEST_NUMBER: Final = 9
+AWARD_KEYS = (*_NOMINATIONS, "wins", "prestigiousAwardSummary")
+_LONGEST_NUMBER = 9
 """Digits of a season or an episode."""
-_UNKNOWN: Final = "Unknown"
+_UNKNOWN = "Unknown"
 """The season of episodes of which IMDb doesn't know the season."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import check_runtime, parse_date, parse_runtime
 from moviecrawler.extract import dig, linked_data
@@ -32,9 +32,9 @@ from moviecrawler.sites.titles import finished, title_in
 if TYPE_CHECKING:
     from moviecrawler.sites.metacritic.title import Components
 
-_SHIFTED_DURATION: Final = re.compile(r"PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S")
+_SHIFTED_DURATION = re.compile(r"PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S")
 """Metacritic writes `PT2M17S` for 2 h 17 min."""
-_AMBIGUOUS_DURATION: Final = re.compile(r"PT\dM|PT[0HMS]*")
+_AMBIGUOUS_DURATION = re.compile(r"PT\dM|PT[0HMS]*")
 """`PT2M` is two hours on Metacritic's pages, and two minutes on its older ones."""
 
 
@@ -98,7 +98,7 @@ def _shifted_runtime(text: str) -> int | None:
     return None if _AMBIGUOUS_DURATION.fullmatch(text) else parse_runtime(text)
 
 
-_LINKED: Final = (
+_LINKED = (
     *linked_data.paths_of(
         "plot",
         "genres",

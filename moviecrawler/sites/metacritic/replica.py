@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from moviecrawler.items import Award, Movie, Offer, Score
@@ -36,25 +36,25 @@ if TYPE_CHECKING:
     from moviecrawler.sites.replicas import Collection, FilmDraft, Name, SeriesDraft, Title
     from moviecrawler.sites.words import Dice
 
-ROBOTS: Final = """
+ROBOTS = """
 User-agent: *
 Disallow: /search
 Disallow: /signup
 Disallow: /login
 Disallow: /user
 """
-LIVE_ROBOTS: Final = ROBOTS
-CHALLENGE: Final = Refusal(
+LIVE_ROBOTS = ROBOTS
+CHALLENGE = Refusal(
     status=403,
     headers={"cf-mitigated": "challenge"},
     head="<title>Just a moment...</title>",
 )
-MOVED: Final = 301
-MOST_FINDER_ROWS: Final = 100
-_MOST_CAST: Final = 15
-_MOST_CRITICS: Final = 300
-_MOST_CRITICS_OF_SERIES: Final = 90
-_GROUPS: Final = {"cast": "Cast", "director": "Directed By", "writer": "Written By"}
+MOVED = 301
+MOST_FINDER_ROWS = 100
+_MOST_CAST = 15
+_MOST_CRITICS = 300
+_MOST_CRITICS_OF_SERIES = 90
+_GROUPS = {"cast": "Cast", "director": "Directed By", "writer": "Written By"}
 
 
 def title_id(name: Name, dice: Dice) -> str | None:

@@ -7,7 +7,7 @@ A field that has moved gets one more path.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import check_year
 from moviecrawler.extract import dig
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 Components = dict[str | None, object]
 """The components of a page by their names, each with its `data` and `errors`."""
-PRODUCT: Final = "product"
-_SUMMARIES: Final[dict[ScoreKind, str]] = {
+PRODUCT = "product"
+_SUMMARIES: dict[ScoreKind, str] = {
     "metascore": "critic-score-summary",
     "metacritic_user": "user-score-summary",
 }
-_OFFERS: Final = "where-to-watch"
-_RELATED: Final = "related-carousel"
-_SEASONS: Final = "seasons"
-COMPONENTS: Final = frozenset({PRODUCT, *_SUMMARIES.values(), _OFFERS, _RELATED, _SEASONS})
+_OFFERS = "where-to-watch"
+_RELATED = "related-carousel"
+_SEASONS = "seasons"
+COMPONENTS = frozenset({PRODUCT, *_SUMMARIES.values(), _OFFERS, _RELATED, _SEASONS})
 """The names of the components that are read."""
-_FIELDS: Final = (
+_FIELDS = (
     FieldPath("runtime_minutes", values.parse_minutes, "duration"),
     FieldPath("genres", dig.texts("name"), "genres"),
     FieldPath("certificate", dig.text, "rating"),
@@ -51,32 +51,32 @@ _FIELDS: Final = (
 )
 """What the product says of all kinds of titles. On a season's page it is the product of the
 series."""
-_OF_WHOLE_TITLES: Final = (
+_OF_WHOLE_TITLES = (
     FieldPath("imdb_id", values.parse_imdb_id, "imdbId"),
     # A film that is shown again has the year of its first release and the date of the last.
     FieldPath("release_date", values.parse_day, "releaseDate"),
 )
 """What the product says of the title that it is, and not of a season."""
-_OF_SEASONS: Final = (
+_OF_SEASONS = (
     FieldPath("year", values.parse_premiere, "releaseYear"),
     FieldPath("release_date", values.parse_day, "premiereDate"),
     FieldPath("episode_count", dig.positive, "totalEpisodes"),
 )
 """What a row of the list of seasons says of one."""
-_OF_PICTURES: Final = (
+_OF_PICTURES = (
     FieldPath("poster_width", dig.positive, "width"),
     FieldPath("poster_height", dig.positive, "height"),
 )
-_SCORE_DETAILS: Final = (
+_SCORE_DETAILS = (
     FieldPath("liked", dig.size, "positiveCount"),
     FieldPath("neutral", dig.size, "neutralCount"),
     FieldPath("disliked", dig.size, "negativeCount"),
     FieldPath("sentiment", dig.text, "sentiment"),
 )
 """What a summary has of a score beside its value."""
-_NOT_FOUND: Final = 404
-_MARKS: Final = ("mustSee", "mustWatch")
-_IN_ROWS: Final[dict[ScoreKind, str]] = {
+_NOT_FOUND = 404
+_MARKS = ("mustSee", "mustWatch")
+_IN_ROWS: dict[ScoreKind, str] = {
     "metascore": "criticScoreSummary",
     "metacritic_user": "userScore",
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import check_runtime, check_year, parse_date
 from moviecrawler.extract import dig
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from moviecrawler.items import Credit, Movie, OfferKind, Role, ScoreKind
 
 
-_SEASON_IN_TITLE: Final = re.compile(r"[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
-_ENOUGH_REVIEWS: Final = 4
+_SEASON_IN_TITLE = re.compile(r"[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
+_ENOUGH_REVIEWS = 4
 """Reviews or ratings from which on a title has a score."""
-_PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv"}
+_PREFIXES = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv"}
 """The first part of a site_id, by a product's own type."""
-OFFER_KINDS: Final[dict[str, OfferKind]] = {
+OFFER_KINDS: dict[str, OfferKind] = {
     "free": "free",
     "ads": "ads",
     "flatrate": "subscription",
@@ -46,12 +46,12 @@ OFFER_KINDS: Final[dict[str, OfferKind]] = {
     "buy": "buy",
 }
 """JustWatch's kinds of offers, in the order of the page."""
-IMAGES: Final = SITES["metacritic"].home + "/a/img/catalog"
-_LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
-_JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
+IMAGES = SITES["metacritic"].home + "/a/img/catalog"
+_LOCALE = re.compile(r"[a-z]{2}_([A-Z]{2})")
+_JUSTWATCH_PATH = re.compile(r"/[\w/.-]{1,300}")
 
 
-id_in: Final = partial(id_in_url, "metacritic")
+id_in = partial(id_in_url, "metacritic")
 """Returns the site_id of the title that a URL or a path names, or None when it names none."""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.texts import fold
 from moviecrawler.basics.values import parse_date, parse_year
@@ -39,7 +39,7 @@ Rows = dict[str, list[tuple[str, str | None]]]
 """The rows of the list of details, by the names that they have here: their parts, each with its
 link."""
 
-_LABELS: Final[dict[str, str]] = {
+_LABELS: dict[str, str] = {
     "rating": "certificate",
     "genre": "genres",
     "director": "director",
@@ -54,7 +54,7 @@ _LABELS: Final[dict[str, str]] = {
     "box office (gross usa)": "domestic",
 }
 """The rows of the list of details that are read, by their labels in lower case."""
-_JOB: Final = re.compile(
+_JOB = re.compile(
     r"^(?:(?:executive|co|associate|line|assistant|original|film|art|set|costume|production|music"
     r"|sound)[\s-]*)*"
     r"(?:director(?: of photography)?|writer|screenwriter|screenplay|story|novel|book|author"
@@ -63,9 +63,9 @@ _JOB: Final = re.compile(
     re.IGNORECASE,
 )
 """Matches the job of a member of the crew, which is at the position of a character."""
-_NO_CONSENSUS: Final = re.compile(r"no consensus yet\b|not enough reviews", re.IGNORECASE)
-_LONGEST_CONSENSUS: Final = 2_000
-_LICENCES: Final[tuple[tuple[str, tuple[OfferKind, ...]], ...]] = (
+_NO_CONSENSUS = re.compile(r"no consensus yet\b|not enough reviews", re.IGNORECASE)
+_LONGEST_CONSENSUS = 2_000
+_LICENCES: tuple[tuple[str, tuple[OfferKind, ...]], ...] = (
     ("rent/buy", ("rent", "buy")),
     ("rent", ("rent",)),
     ("buy", ("buy",)),
@@ -77,10 +77,10 @@ _LICENCES: Final[tuple[tuple[str, tuple[OfferKind, ...]], ...]] = (
     ("showtimes", ("cinema",)),
 )
 """The beginnings of licences, and their kinds of offers; a price may follow."""
-_SHOWTIMES: Final = "showtimes"
-_COUNTRY: Final = "US"
+_SHOWTIMES = "showtimes"
+_COUNTRY = "US"
 """The site has offers of the United States only."""
-_LONGEST_AIRED: Final = 100
+_LONGEST_AIRED = 100
 """Characters of a season's air date."""
 
 

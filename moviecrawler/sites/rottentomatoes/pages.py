@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import parse_date
 from moviecrawler.extract import dig, linked_data
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from moviecrawler.extract.findings import NoValue
     from moviecrawler.items import Score, ScoreKind
 
-_OPENING: Final = re.compile(r"^Open(?:ed|s)\s+(.+)$")
+_OPENING = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 
 
 def title(body: bytes) -> Page:

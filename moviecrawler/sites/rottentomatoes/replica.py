@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from moviecrawler.items import Movie, Offer, Score
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from moviecrawler.sites.replicas import Collection, FilmDraft, Name, SeriesDraft, Title
     from moviecrawler.sites.words import Dice
 
-ROBOTS: Final = """
+ROBOTS = """
 User-agent: *
 Disallow: /m/*/pictures
 Disallow: /tv/*/pictures
@@ -41,19 +41,19 @@ Disallow: /search
 Disallow: /critics/self-submission/
 Disallow: /user/account/*
 """
-LIVE_ROBOTS: Final = ROBOTS
-CHALLENGE: Final = Refusal(status=403, head="<title>Access Denied</title>")
-MOVED: Final = 301
-IN_THEATERS: Final = 56
+LIVE_ROBOTS = ROBOTS
+CHALLENGE = Refusal(status=403, head="<title>Access Denied</title>")
+MOVED = 301
+IN_THEATERS = 56
 """How many of the most popular films are in theaters."""
-BROWSE_ROWS: Final = 28
-_MOST_CAST: Final = 8
-_MOST_CRITICS: Final = 300
-_MOST_CRITICS_OF_SERIES: Final = 90
-_MOST_CRITICS_OF_EPISODE: Final = 30
-_ENOUGH_REVIEWS: Final = 20
+BROWSE_ROWS = 28
+_MOST_CAST = 8
+_MOST_CRITICS = 300
+_MOST_CRITICS_OF_SERIES = 90
+_MOST_CRITICS_OF_EPISODE = 30
+_ENOUGH_REVIEWS = 20
 """Reviews from which on there is a consensus, and a score of top critics."""
-_MILLION: Final = 1_000_000
+_MILLION = 1_000_000
 
 
 def title_id(name: Name, dice: Dice) -> str | None:

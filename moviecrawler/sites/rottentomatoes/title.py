@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import check_year, parse_runtime
 from moviecrawler.extract import dig, linked_data
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Role, ScoreKind
 
-_SCORE_PATHS: Final[dict[ScoreKind, tuple[str, ...]]] = {
+_SCORE_PATHS: dict[ScoreKind, tuple[str, ...]] = {
     "tomatometer": ("criticsScore", "scoreboard.tomatometerScore"),
     "popcornmeter": ("audienceScore", "scoreboard.audienceScore"),
     "tomatometer_top": ("overlay.criticsTop", "modal.tomatometerScoreTop"),
@@ -37,12 +37,12 @@ _SCORE_PATHS: Final[dict[ScoreKind, tuple[str, ...]]] = {
 }
 """The paths of the objects that have the scores: in `media-scorecard-json`; until spring 2024 below
 `modal` and `scoreboard` of `scoreDetails`."""
-_SLOTS: Final[dict[ScoreKind, str]] = {
+_SLOTS: dict[ScoreKind, str] = {
     "tomatometer": "critics-score",
     "popcornmeter": "audience-score",
 }
 """The slots of `<media-scorecard>` that show them; tiles of other titles have such slots, too."""
-_IN_DETAILS: Final = (
+_IN_DETAILS = (
     FieldPath("year", values.parse_shown_year, "release_date"),
     FieldPath("release_date", values.parse_release_date, "release_date"),
     FieldPath("runtime_minutes", parse_runtime, "runtime"),
@@ -52,7 +52,7 @@ _IN_DETAILS: Final = (
     FieldPath("amounts.domestic", values.parse_dollars, "domestic"),
 )
 """What the rows of the list of details say. A row that is not there says nothing."""
-_LINKED: Final = (
+_LINKED = (
     *linked_data.paths_of(
         "plot", "poster_url", "runtime_minutes", "series_title", "credits.director", "credits.cast"
     ),
@@ -61,22 +61,22 @@ _LINKED: Final = (
     FieldPath("episode_count", dig.size, "numberOfEpisodes"),
 )
 """The fields on which the site's JSON-LD is right. Its dates can be those of a later release."""
-_LINKED_WITHOUT_DETAILS: Final = (
+_LINKED_WITHOUT_DETAILS = (
     *linked_data.paths_of("genres"),
     FieldPath(
         "certificate", partial(linked_data.parsed, values.short_certificate), "contentRating"
     ),
 )
 """The fields of which the list of details shows other values, where a page has one."""
-_ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator")
-_SITE_NAME: Final = re.compile(r"(?<!\s)\s*[-|]\s*Rotten Tomatoes$")
+_ROLES: tuple[Role, ...] = ("director", "writer", "creator")
+_SITE_NAME = re.compile(r"(?<!\s)\s*[-|]\s*Rotten Tomatoes$")
 # The dashes are the site's own.
-_YEARS: Final = re.compile(r"^(?P<year>\d{4})(?:\s*[-–—]\s*(?P<end_year>\d{4})?)?$")  # noqa: RUF001
-_DATED: Final = re.compile(
+_YEARS = re.compile(r"^(?P<year>\d{4})(?:\s*[-–—]\s*(?P<end_year>\d{4})?)?$")  # noqa: RUF001
+_DATED = re.compile(
     r"^(?:Released|Opened|Opens|Premiered|In Theaters)\s+(?P<date>.+)$", re.IGNORECASE
 )
-_DURATION: Final = re.compile(r"^\d+\s*(?:h|m|hr|min)\b", re.IGNORECASE)
-_CERTIFICATE: Final = re.compile(
+_DURATION = re.compile(r"^\d+\s*(?:h|m|hr|min)\b", re.IGNORECASE)
+_CERTIFICATE = re.compile(
     r"^(?:G|PG|PG-?13|R|NC-?17|X|NR|Not Rated|Unrated|TV-?[A-Z0-9-]+)$", re.IGNORECASE
 )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import parse_count, parse_date, parse_decimal, parse_year
 from moviecrawler.extract import dig
@@ -37,12 +37,12 @@ _NO_DATE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _BEHIND_CERTIFICATE = re.compile(r" (?:[(\[]|for )")
-YEAR_BEHIND_TITLE: Final = re.compile(
+YEAR_BEHIND_TITLE = re.compile(
     r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII
 )
 
-_EMS: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
-_DIGITS: Final = re.compile(r"[1-9][0-9]{0,19}")
+_EMS = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_DIGITS = re.compile(r"[1-9][0-9]{0,19}")
 ENOUGH_REVIEWS = 5
 """Reviews that a title needs to have a Tomatometer."""
 
@@ -122,14 +122,14 @@ def json_of(tree: Selector, script_id: str) -> object:
 
 # --- Objects with a score and its facts -----------------------------------------------------------
 
-_CRITICS_COUNTS: Final = ("reviewCount", "ratingCount")
-_STATES: Final[dict[str, bool | None]] = {
+_CRITICS_COUNTS = ("reviewCount", "ratingCount")
+_STATES: dict[str, bool | None] = {
     "certified-fresh": True,
     "": None,
     **dict.fromkeys(("fresh", "rotten", "upright", "spilled"), False),
 }
 """Until spring 2024, the state of the tomato or the popcorn: whether it is certified."""
-_KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sentiment"}
+_KNOWN_KEYS = {"title", "reviewsPageUrl", "scoreType", "certified", "sentiment"}
 """Keys that such an object has with and without a score."""
 
 
