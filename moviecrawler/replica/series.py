@@ -129,6 +129,7 @@ class Series(Titles):
                     facts=imdb,
                     seed=self.seed,
                     dice=self.dice(f"{site} series", index),
+                    year=imdb.year,
                     rating=self.rating(index)[0],
                     today=self.today,
                     seasons={number: episodes for number, episodes in seasons.items() if episodes},

@@ -108,6 +108,8 @@ class _Draft:
     everywhere."""
     seed: int
     dice: Dice
+    year: int | None
+    """Of a film, it may be one off that of the facts."""
 
     def dice_for(self, *purpose: object) -> Dice:
         """Return random numbers for a purpose, which names the site."""
@@ -118,8 +120,6 @@ class _Draft:
 class FilmDraft(_Draft):
     """A film."""
 
-    year: int
-    """It may be one off that of the facts."""
     critics: int | None
     users: int | None
     """Scores of 0 to 100; None where there is none."""
@@ -137,9 +137,14 @@ class SeriesDraft(_Draft):
     seasons: dict[int, list[Movie]]
     """The facts of the episodes of each season that has some; season 0 has the specials."""
 
-    def score(self, dice: Dice, share: float) -> int | None:
+    def score(self, dice: Dice, share: float, *, is_scored: bool = True) -> int | None:
         """Return a score of 0 to 100, which there is with the probability `share`."""
-        return dice.near(self.rating) if dice.chance(share) else None
+        return dice.near(self.rating) if is_scored and dice.chance(share) else None
+
+    def score_of_episode(self, dice: Dice, facts: Movie) -> int | None:
+        """Return the score of an episode, which has none until it is shown."""
+        is_shown = str(facts.release_date) <= self.today.isoformat()
+        return self.score(dice, 0.7, is_scored=is_shown)
 
 
 @dataclass(slots=True)
@@ -225,14 +230,18 @@ def new_item(
     draft: FilmDraft | SeriesDraft,
     person_id: Callable[[str], str | None],
     cast_size: int,
+    **own: Any,
 ) -> Movie:
     """Return the item of a title's page, with what the facts say that all sites have.
 
-    `person_id` makes an id of a name, or None; of the cast the first `cast_size` are there.
+    `person_id` makes an id of a name, or None; of the cast the first `cast_size` are there; `own`
+    are the fields that differ between sites.
     """
     facts = draft.facts
     return Movie(
         **identity(site, draft.site_id),
+        **own,
+        year=draft.year,
         **{
             name: getattr(facts, name)
             for name in ("title", "kind", "runtime_minutes", "genres", "certificate", "plot")
@@ -257,6 +266,18 @@ def season_facts(series: Movie, site_id: str, number: int, episodes: list[Movie]
         "series_id": series.site_id,
         "series_title": series.title,
         "season": number,
+    }
+
+
+def episode_facts(season: Movie, slug: str, facts: Movie) -> dict[str, Any]:
+    """Return what an episode's page says of it; `slug` follows its season's id."""
+    names = ("title", "kind", "year", "release_date", "episode")
+    return {
+        **identity(season.site, f"{season.site_id}/{slug}"),
+        **{name: getattr(facts, name) for name in names},
+        "series_id": season.series_id,
+        "series_title": season.series_title,
+        "season": season.season,
     }
 
 

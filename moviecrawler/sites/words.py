@@ -49,7 +49,7 @@ class Dice(Random):
         """Return a score of 0 to 100 near a rating of 1 to 10."""
         return min(100, max(0, round(rating * 10 + 20 * (2 * self.random() - 1))))
 
-    def day_in(self, year: int) -> str:
+    def day_in(self, year: int | None) -> str:
         """Return a day in a year."""
         return f"{year:04}-{1 + self.below(10):02}-{1 + self.below(28):02}"
 

@@ -22,7 +22,7 @@ from moviecrawler.sites.replicas import (
     Markup,
     Refusal,
     SeriesPages,
-    identity,
+    episode_facts,
     new_item,
     new_score,
     season_facts,
@@ -59,28 +59,23 @@ _GROUPS = {"cast": "Cast", "director": "Directed By", "writer": "Written By"}
 
 def title_id(name: Name, dice: Dice) -> str | None:
     """Return the id of a film or a series; one of ten is lacking."""
-    slug = slugify(name.english, "-")
-    if name.kind == "series":
-        if name.index % 10 == 9:  # noqa: PLR2004 - one of ten
-            return None
-        return f"tv/{slug}-{name.year}" if name.is_repeated else f"tv/{slug}"
-    if name.index % 10 == 5:  # noqa: PLR2004 - as above
+    is_film = name.kind == "movie"
+    if name.index % 10 == (5 if is_film else 9):
         return None
-    if name.is_repeated or dice.chance(0.15):
-        return f"movie/{slug}-{name.year}"
-    return f"movie/{slug}"
+    slug = slugify(name.english, "-")
+    if name.is_repeated or (is_film and dice.chance(0.15)):
+        slug += f"-{name.year}"
+    return f"movie/{slug}" if is_film else f"tv/{slug}"
 
 
 def film(draft: FilmDraft) -> Movie:
     """Return the item of a film's page."""
-    release_date = draft.dice.day_in(draft.year)
-    scores = _scores_of(draft.critics, draft.users, draft.dice, _MOST_CRITICS)
-    movie = _item(draft)
-    movie.year = draft.year
-    movie.release_date = release_date
-    movie.related = draft.similar
-    movie.scores = scores
-    return movie
+    return _item(
+        draft,
+        release_date=draft.dice.day_in(draft.year),
+        scores=_scores_of(draft.critics, draft.users, draft.dice, _MOST_CRITICS),
+        related=draft.similar,
+    )
 
 
 def series(draft: SeriesDraft) -> SeriesPages:
@@ -88,11 +83,12 @@ def series(draft: SeriesDraft) -> SeriesPages:
 
     A season's page has what it says of the series, and the season's own scores.
     """
-    movie = _item(draft)
-    movie.year = draft.facts.year
-    movie.release_date = draft.facts.release_date
-    movie.season_count = len(draft.seasons)
-    movie.scores = _scores_of_series(draft)
+    movie = _item(
+        draft,
+        release_date=draft.facts.release_date,
+        season_count=len(draft.seasons),
+        scores=_scores_of_series(draft),
+    )
     pages = SeriesPages(movie)
     for number, episodes in draft.seasons.items():
         slug = f"season-{number}" if number else "specials"
@@ -116,11 +112,13 @@ def series(draft: SeriesDraft) -> SeriesPages:
     return pages
 
 
-def _item(draft: FilmDraft | SeriesDraft) -> Movie:
+def _item(draft: FilmDraft | SeriesDraft, **own: Any) -> Movie:
     """Return what the pages of films and series both have."""
     facts = draft.facts
     dice = draft.dice
-    movie = new_item("metacritic", draft, lambda name: f"person/{slugify(name, '-')}", _MOST_CAST)
+    movie = new_item(
+        "metacritic", draft, lambda name: f"person/{slugify(name, '-')}", _MOST_CAST, **own
+    )
     movie.offers = [
         Offer(
             **offer,
@@ -149,20 +147,11 @@ def _item(draft: FilmDraft | SeriesDraft) -> Movie:
 def _episode(draft: SeriesDraft, season: Movie, facts: Movie) -> Movie:
     """Return the item of an episode's page, of which only this is known. Users rate episodes."""
     dice = draft.dice_for("metacritic", facts.site_id)
-    is_shown = str(facts.release_date) <= draft.today.isoformat()
-    score = draft.score(dice, 0.7) if is_shown else None
+    score = draft.score_of_episode(dice, facts)
     slug = f"episode-{facts.episode}-{slugify(facts.title, '-')}"
     count = 4 + dice.below(200)
     return Movie(
-        **identity("metacritic", f"{season.site_id}/{slug}"),
-        title=facts.title,
-        kind=facts.kind,
-        year=facts.year,
-        release_date=facts.release_date,
-        series_id=season.series_id,
-        series_title=season.series_title,
-        season=season.season,
-        episode=facts.episode,
+        **episode_facts(season, slug, facts),
         scores=[Score(kind="metacritic_user", value=score / 10, count=count)] if score else [],
     )
 
@@ -170,8 +159,8 @@ def _episode(draft: SeriesDraft, season: Movie, facts: Movie) -> Movie:
 def _scores_of_series(draft: SeriesDraft, season: int | None = None) -> list[Score]:
     """Return the scores of a series, or of a season; specials have none."""
     dice = draft.dice_for("metacritic scores", draft.index, season)
-    critics = draft.score(dice, 0.75) if season != 0 else None
-    users = draft.score(dice, 0.85) if season != 0 else None
+    critics = draft.score(dice, 0.75, is_scored=season != 0)
+    users = draft.score(dice, 0.85, is_scored=season != 0)
     return _scores_of(critics, users, dice, _MOST_CRITICS_OF_SERIES)
 
 

@@ -19,7 +19,7 @@ from moviecrawler.sites.replicas import (
     Markup,
     Refusal,
     SeriesPages,
-    identity,
+    episode_facts,
     new_item,
     new_score,
     season_facts,
@@ -82,25 +82,26 @@ def title_id(name: Name, dice: Dice) -> str | None:
 def film(draft: FilmDraft) -> Movie:
     """Return the item of a film's page."""
     dice = draft.dice
-    # The site states no day in theaters of what only streams.
-    release_date = None if dice.chance(0.05) else dice.day_in(draft.year)
-    scores = _scores_of(draft.critics, draft.users, dice, _MOST_CRITICS)
-    movie = _item(draft, scores)
-    movie.year = draft.year
-    movie.release_date = release_date
-    movie.related = draft.similar
-    return movie
+    return _item(
+        draft,
+        # The site states no day in theaters of what only streams.
+        release_date=None if dice.chance(0.05) else dice.day_in(draft.year),
+        scores=_scores_of(draft.critics, draft.users, dice, _MOST_CRITICS),
+        related=draft.similar,
+    )
 
 
 def series(draft: SeriesDraft) -> SeriesPages:
     """Return the items of the pages of a series; its page lists the latest season first."""
     facts = draft.facts
-    movie = _item(draft, _scores_of_series(draft))
-    movie.year = facts.year
-    # "2012" means 2012 to 2012.
-    movie.end_year = None if facts.end_year == facts.year else facts.end_year
-    movie.release_date = facts.release_date
-    movie.season_count = facts.season_count
+    movie = _item(
+        draft,
+        # "2012" means 2012 to 2012.
+        end_year=None if facts.end_year == facts.year else facts.end_year,
+        release_date=facts.release_date,
+        season_count=facts.season_count,
+        scores=_scores_of_series(draft),
+    )
     pages = SeriesPages(movie)
     for number, episodes in draft.seasons.items():
         release = str(episodes[0].release_date)
@@ -128,11 +129,11 @@ def series(draft: SeriesDraft) -> SeriesPages:
     return pages
 
 
-def _item(draft: FilmDraft | SeriesDraft, scores: list[Score]) -> Movie:
+def _item(draft: FilmDraft | SeriesDraft, **own: Any) -> Movie:
     """Return what the pages of films and series both have."""
     facts = draft.facts
     movie = new_item(
-        "rottentomatoes", draft, lambda name: f"celebrity/{slugify(name, '_')}", _MOST_CAST
+        "rottentomatoes", draft, lambda name: f"celebrity/{slugify(name, '_')}", _MOST_CAST, **own
     )
     for offer in WORDS["offers"][draft.dice.pick((0, 1, 2, 3, 5)) :]:
         provider = slugify(offer["provider"], "-")
@@ -142,7 +143,6 @@ def _item(draft: FilmDraft | SeriesDraft, scores: list[Score]) -> Movie:
     if facts.poster_url:
         movie.poster_url = f"https://resizing.flixster.com/206x305/v2/{facts.site_id}.jpg"
     movie.amounts = [amount for amount in facts.amounts if amount.kind == "domestic"]
-    movie.scores = scores
     return _add_own(movie, draft.dice)
 
 
@@ -159,16 +159,10 @@ def _add_own(movie: Movie, dice: Dice) -> Movie:
 def _episode(draft: SeriesDraft, season: Movie, facts: Movie) -> Movie:
     """Return the item of an episode's page. Critics rate episodes."""
     dice = draft.dice_for("rottentomatoes", facts.site_id)
-    is_shown = str(facts.release_date) <= draft.today.isoformat()
-    score = draft.score(dice, 0.7) if is_shown else None
+    score = draft.score_of_episode(dice, facts)
     page = replace(
         season,
-        **identity("rottentomatoes", f"{season.site_id}/e{facts.episode:02}"),
-        title=facts.title,
-        kind=facts.kind,
-        year=facts.year,
-        release_date=facts.release_date,
-        episode=facts.episode,
+        **episode_facts(season, f"e{facts.episode:02}", facts),
         plot=facts.plot,
         episode_count=None,
         scores=_scores_of(score, None, dice, _MOST_CRITICS_OF_EPISODE),
@@ -183,8 +177,8 @@ def _scores_of_series(draft: SeriesDraft, season: int | None = None) -> list[Sco
     """
     dice = draft.dice_for("rottentomatoes scores", draft.index, season)
     is_scored = draft.index % 4 != 1 if season is None else season != 0
-    critics = draft.score(dice, 0.75) if is_scored else None
-    users = draft.score(dice, 0.85) if is_scored else None
+    critics = draft.score(dice, 0.75, is_scored=is_scored)
+    users = draft.score(dice, 0.85, is_scored=is_scored)
     return _scores_of(critics, users, dice, _MOST_CRITICS_OF_SERIES)
 
 
