@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from moviecrawler.extract.findings import Findings
-    from moviecrawler.items import Score, Site, TitleKind
+    from moviecrawler.items import Site, TitleKind
 
 MOST_SEASONS = 500
 """The most seasons of one series; the longest known has about a hundred."""
@@ -95,38 +95,24 @@ def finished(found: Findings) -> Movie:
     return movie
 
 
-def listed_season(
-    series: Movie,
-    site_id: str | None,
-    title: str | None,
-    scores: Iterable[Score] = (),
-    *,
-    year: int | None = None,
-    release_date: str | None = None,
-    episode_count: int | None = None,
-) -> Movie | None:
-    """Return a season as its series' page lists it.
+def listed_seasons(series: Movie, rows: Iterable[Movie | None]) -> list[Movie]:
+    """Return the seasons that a series' page lists in order, and only the first row of each.
 
-    Returns None when the row names no season of that series. A list states no absence.
+    Rows that name no season of that series are left out. A list states no absence.
     """
-    part = part_of_series(series.site, site_id) if site_id else None
-    if site_id is None or part is None or part.kind != "season" or part.series_id != series.site_id:
-        return None
-    if title and len(title) > LONGEST_TITLE:
-        return None
-    season = new_title(series.site, site_id, title or series.title, series_title=series.title)
-    season.year = year
-    season.release_date = release_date
-    season.episode_count = episode_count
-    season.scores = list(scores)
-    season.source = "list"
-    season.unknown_fields = unknown_fields_of(season)
-    return season
-
-
-def one_of_each_season(seasons: Iterable[Movie | None]) -> list[Movie]:
-    """Return the seasons that a page lists in order, and only the first row of each."""
-    listed = first_of_each(filter(None, seasons), lambda season: season.site_id)
-    if len(listed) > MOST_SEASONS:
-        raise ShapeError("seasons", f"{len(listed):,} seasons; {MOST_SEASONS} are the most")
-    return listed
+    seasons = first_of_each(
+        (
+            row
+            for row in rows
+            if row is not None and row.kind == "season" and row.series_id == series.site_id
+            if len(row.title) <= LONGEST_TITLE
+        ),
+        lambda season: season.site_id,
+    )
+    if len(seasons) > MOST_SEASONS:
+        raise ShapeError("seasons", f"{len(seasons):,} seasons; {MOST_SEASONS} are the most")
+    for season in seasons:
+        season.series_title = series.title
+        season.source = "list"
+        season.unknown_fields = unknown_fields_of(season)
+    return seasons

@@ -6,7 +6,7 @@ from moviecrawler.items import Page, Site
 from moviecrawler.sites.identity import ALIAS, Identity, Redirect, identify
 from moviecrawler.sites.ids import title_url
 from moviecrawler.sites.pages import read_page
-from moviecrawler.sites.titles import listed_season, new_title
+from moviecrawler.sites.titles import listed_seasons, new_title
 from tests.extract.golden import body_of, url_of
 
 WIRE = "tv/the_wire"
@@ -17,7 +17,8 @@ def page_of(site: Site, site_id: str, *seasons: str) -> Page:
     """Return a page that states its own id, and lists seasons of its series."""
     movie = new_title(site, site_id, "The Lamp")
     page = Page(site=site, kind="title", movie=movie)
-    page.seasons = [season for one in seasons if (season := listed_season(movie, one, None))]
+    rows = [new_title(movie.site, one, movie.title) for one in seasons]
+    page.seasons = listed_seasons(movie, rows)
     return page
 
 

@@ -16,7 +16,7 @@ from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError,
 from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.metacritic import values
 from moviecrawler.sites.metacritic.values import id_in, parse_score, refuse_errors
-from moviecrawler.sites.titles import listed_season, one_of_each_season, stated_title
+from moviecrawler.sites.titles import listed_seasons, stated_title
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie, ScoreKind
@@ -267,7 +267,7 @@ def seasons_of(series: Movie, components: Components) -> list[Movie]:
 
     A row that can't be read is passed by.
     """
-    return one_of_each_season(attempt(_season, series, row) for row in _rows(components))
+    return listed_seasons(series, (attempt(_season, series, row) for row in _rows(components)))
 
 
 def _rows(components: Components) -> list[object]:
@@ -290,13 +290,4 @@ def _season(series: Movie, row: object) -> Movie | None:
         if _is_own(site_id, summary):
             _extract_score(found, kind, [summary])
     dig.extract_fields(found, _OF_SEASONS, [row])
-    season = found.movie
-    return listed_season(
-        series,
-        site_id,
-        season.title,
-        season.scores,
-        year=season.year,
-        release_date=season.release_date,
-        episode_count=season.episode_count,
-    )
+    return found.movie

@@ -26,7 +26,7 @@ from moviecrawler.extract.trees import text_of
 from moviecrawler.items import Offer, RelatedTitle
 from moviecrawler.sites.ids import id_in_url
 from moviecrawler.sites.rottentomatoes.values import score, slot
-from moviecrawler.sites.titles import listed_season, one_of_each_season
+from moviecrawler.sites.titles import listed_seasons, new_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -216,33 +216,31 @@ def seasons_of(series: Movie, tree: Selector, linked: dict[str, object]) -> list
 
     A tile that can't be read is passed by: JSON-LD names its season, too.
     """
-    listed = [
-        season for season in dig.as_list(linked, "containsSeason") if isinstance(season, dict)
-    ]
-    named = {
-        id_in_url("rottentomatoes", attempt(dig.text, season, "url")): attempt(
-            dig.text, season, "name"
-        )
-        for season in listed
-    }
-    tiles = (_season(series, tile, named) for tile in tree.css("tile-season"))
-    return one_of_each_season(
-        [*tiles, *(listed_season(series, site_id, name) for site_id, name in named.items())]
-    )
+    named: dict[str, str | None] = {}
+    for season in dig.as_list(linked, "containsSeason"):
+        site_id = id_in_url("rottentomatoes", attempt(dig.text, season, "url"))
+        if site_id:
+            named[site_id] = attempt(dig.text, season, "name")
+    rows = [_season(series, tile, named) for tile in tree.css("tile-season")]
+    rows += [_named_season(series, site_id, name) for site_id, name in named.items()]
+    return listed_seasons(series, rows)
 
 
-def _season(series: Movie, tile: Selector, names: dict[str | None, str | None]) -> Movie | None:
+def _season(series: Movie, tile: Selector, names: dict[str, str | None]) -> Movie | None:
     site_id = id_in_url("rottentomatoes", tile.attrib.get("href"))
-    aired = slot(tile, "air-date")
-    aired = aired if len(aired) <= _LONGEST_AIRED else ""
-    return listed_season(
-        series,
-        site_id,
-        slot(tile, "title") or names.get(site_id),
-        scores_of(
-            partial(score, "tomatometer", slot(tile, "critics-score")),
-            partial(score, "popcornmeter", slot(tile, "audience-score")),
-        ),
-        year=attempt(parse_year, aired),
-        release_date=attempt(parse_date, aired),
+    if site_id is None:
+        return None
+    season = _named_season(series, site_id, slot(tile, "title") or names.get(site_id))
+    season.scores = scores_of(
+        partial(score, "tomatometer", slot(tile, "critics-score")),
+        partial(score, "popcornmeter", slot(tile, "audience-score")),
     )
+    aired = slot(tile, "air-date")
+    if len(aired) <= _LONGEST_AIRED:
+        season.year = attempt(parse_year, aired)
+        season.release_date = attempt(parse_date, aired)
+    return season
+
+
+def _named_season(series: Movie, site_id: str, title: str | None) -> Movie:
+    return new_title("rottentomatoes", site_id, title or series.title)

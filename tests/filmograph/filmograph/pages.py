@@ -14,7 +14,7 @@ from moviecrawler.extract.people import one_of_each
 from moviecrawler.items import Credit, Entry, Listing, Movie, Page
 from moviecrawler.sites.ids import kind_of_id
 from moviecrawler.sites.scores import new_score
-from moviecrawler.sites.titles import finished, listed_season, new_title, one_of_each_season
+from moviecrawler.sites.titles import finished, listed_seasons, new_title
 
 if TYPE_CHECKING:
     from moviecrawler.extract.findings import NoValue
@@ -35,7 +35,7 @@ def title(body: bytes) -> Page:
     dig.extract_fields(found, _FIELDS, [data])
     movie = finished(found)
     rows = dig.items(data, "seasons")
-    seasons = one_of_each_season(_season(movie, row) for row in rows)
+    seasons = listed_seasons(movie, (_season(movie, row) for row in rows))
     return Page(site=SITE, kind="title", movie=movie, seasons=seasons)
 
 
@@ -94,13 +94,13 @@ def _scores_of_row(row: Any) -> list[Score]:
 
 
 def _season(series: Movie, row: Any) -> Movie | None:
-    return listed_season(
-        series,
-        dig.text(row, "id"),
-        dig.text(row, "title"),
-        _scores_of_row(row),
-        year=dig.integer(row, "year"),
-    )
+    site_id = dig.text(row, "id")
+    if site_id is None:
+        return None
+    season = new_title(SITE, site_id, dig.text(row, "title") or series.title)
+    season.scores = _scores_of_row(row)
+    season.year = dig.integer(row, "year")
+    return season
 
 
 def _entry(row: Any) -> Entry:
