@@ -12,7 +12,7 @@ from moviecrawler.basics.values import parse_date
 from moviecrawler.database.tables import FIELDS
 from moviecrawler.items import AmountKind, Movie, Role
 from moviecrawler.sites import SCORES
-from moviecrawler.sites.fields import NUMBERS, TEXT_LISTS, TEXTS
+from moviecrawler.sites.fields import TYPES
 
 _ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
 _SCORES = {kind: form.columns for kind, form in SCORES.items() if form.columns}
@@ -20,7 +20,12 @@ _SCORES = {kind: form.columns for kind, form in SCORES.items() if form.columns}
 _AMOUNTS = {"domestic": "domestic_gross", "worldwide": "worldwide_gross"}
 """The columns of amounts that are not named after their kind; that of the currency has `_currency`
 behind it."""
-_PLAIN = ("site", "title", "kind", "source", *NUMBERS, *TEXTS)
+NUMBERS = tuple(name for name, kind in TYPES.items() if kind == int | None)
+_TEXTS = tuple(name for name, kind in TYPES.items() if kind == str | None)
+TEXT_LISTS = tuple(
+    name for name, kind in TYPES.items() if kind == list[str] and name != "unknown_fields"
+)
+_PLAIN = ("site", "title", "kind", "source", *NUMBERS, *_TEXTS)
 """Columns that hold the field of the same name, as it is; those of TEXT_LISTS hold several
 values."""
 MOVIE_COLUMNS = (

@@ -171,7 +171,7 @@ def test_a_distribution_brings_a_site_by_its_entry_point(tmp_path: Path, first: 
     ("site", "score", "why"),
     [
         ("imdb", "stand", "stand and moviecrawler.sites.imdb are both the site 'imdb'"),
-        ("stand", "metascore", "stand has a score 'metascore', as metacritic has"),
+        ("stand", "metascore", "stand has a score or a column 'metascore', as metacritic has"),
         ("stand", "a-score", "'a-score' can't be the name of a site, a score or a column; use"),
     ],
 )
@@ -180,6 +180,25 @@ def test_a_site_that_is_there_twice_is_refused(
 ) -> None:
     ran = python("from moviecrawler.sites import SITES", bring_site(tmp_path, site, score))
     assert why in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "named"),
+    [
+        ('"year"', '"years", "year"', "'years'"),
+        ('"year"', '"scores.metascor"', "'scores.metascor'"),
+        ('"year"', '"credits.actor"', "'credits.actor'"),
+        ('facts=("count",)', 'facts=("count", "votes")', "'votes'"),
+    ],
+)
+def test_a_field_that_no_movie_has_is_refused_with_its_name(
+    tmp_path: Path, right: str, wrong: str, named: str
+) -> None:
+    environ = bring_site(tmp_path)
+    profile = tmp_path / "stand" / "profile.py"
+    profile.write_text(profile.read_text().replace(right, wrong))
+    ran = python("from moviecrawler.sites import SITES", environ)
+    assert f"stand names {named}, which neither a movie nor a score has" in ran.stderr
 
 
 def test_a_site_that_can_not_be_loaded_is_named(tmp_path: Path) -> None:

@@ -7,18 +7,20 @@ they need to know of a site. README.md says what a site consists of.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from importlib import import_module
 from importlib.metadata import entry_points
 from itertools import chain
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from moviecrawler.basics.errors import ConfigurationError
-from moviecrawler.items import ScoreKind as ScoreKind  # noqa: TC001 - others take it from here
-from moviecrawler.items import Site as Site  # noqa: TC001 - as above
+from moviecrawler.items import AmountKind, Movie, Relation, Role, Score
+from moviecrawler.items import ScoreKind as ScoreKind
+from moviecrawler.items import Site as Site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from moviecrawler.sites.profile import ScoreProfile, SiteProfile
 
@@ -54,7 +56,7 @@ if not TYPE_CHECKING:
 def _registered() -> dict[str, Any]:
     sites: dict[Site, SiteProfile] = {}
     score_sites: dict[ScoreKind, Site] = {}
-    columns: dict[str, Site] = {}
+    owners: dict[str, Site] = {}
     for profile in chain(_own_profiles(), _installed_profiles()):
         if profile.id in sites:
             raise ConfigurationError(
@@ -63,19 +65,16 @@ def _registered() -> dict[str, Any]:
             )
         sites[profile.id] = profile
         for kind, score in profile.scores.items():
-            for column in score.columns or ():
-                if column in columns:
-                    raise ConfigurationError(
-                        f"{profile.package} has a column {column!r}, as {columns[column]} has; "
-                        f"call it {profile.id}_{column}"
-                    )
-                columns[column] = profile.id
-            if kind in score_sites:
-                raise ConfigurationError(
-                    f"{profile.package} has a score {kind!r}, as {score_sites[kind]} has; "
-                    f"call it {profile.id}_{kind}"
-                )
             score_sites[kind] = profile.id
+            for name in (kind, *(score.columns or ())):
+                owner = owners.setdefault(name, profile.id)
+                if owner != profile.id:
+                    raise ConfigurationError(
+                        f"{profile.package} has a score or a column {name!r}, as {owner} has; "
+                        f"call it {profile.id}_{name}"
+                    )
+    for profile in sites.values():
+        _check_fields(profile, score_sites)
     scores = {kind: sites[site].scores[kind] for kind, site in score_sites.items()}
     return {
         "SITES": sites,
@@ -84,6 +83,32 @@ def _registered() -> dict[str, Any]:
         "SCORE_SITES": score_sites,
         "SCOREBOARD_KINDS": tuple(kind for kind, score in scores.items() if score.columns),
     }
+
+
+def _check_fields(profile: SiteProfile, kinds: Iterable[ScoreKind]) -> None:
+    """Raise ConfigurationError for a field that no movie or no score has."""
+    subfields = {
+        "credits": get_args(Role),
+        "scores": kinds,
+        "amounts": get_args(AmountKind),
+        "related": get_args(Relation),
+    }
+    known = {f"{name}.{value}" for name, values in subfields.items() for value in values}
+    named = profile.published.union(
+        profile.shown_only_with_value, *profile.published_of_kind.values()
+    )
+    details = {name for score in profile.scores.values() for name in score.facts}
+    unknown = (named - known - _names(Movie)) | (details - _names(Score))
+    if unknown:
+        raise ConfigurationError(
+            f"{profile.package} names {', '.join(map(repr, sorted(unknown)))}, which neither a "
+            "movie nor a score has; use names such as year, credits.cast or scores.imdb, and for "
+            "a score those such as count"
+        )
+
+
+def _names(item: type[Movie | Score]) -> set[str]:
+    return {field.name for field in fields(item)}
 
 
 def _own_profiles() -> Iterator[SiteProfile]:

@@ -7,11 +7,12 @@ unknown, and `Movie.unknown_fields` names it by its column. Readers and profiles
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-from moviecrawler.items import AmountKind, Movie, Relation, Role
+from moviecrawler.items import AmountKind, Movie, Relation, Role, Score
 from moviecrawler.sites import ID_SITE, SCORE_SITES, SCORES, SITES
 
 if TYPE_CHECKING:
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
 TYPES: dict[str, Any] = get_type_hints(Movie)
 """The type of each field of a movie, without its bounds. What all fields of a type have in common
 follows from it: their columns in Postgres and in `movies.csv`."""
-NUMBERS = tuple(name for name, kind in TYPES.items() if kind == int | None)
-TEXTS = tuple(name for name, kind in TYPES.items() if kind == str | None)
-TEXT_LISTS = tuple(
-    name for name, kind in TYPES.items() if kind == list[str] and name != "unknown_fields"
-)
 
 PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "credits": ("role", get_args(Role)),
@@ -38,17 +34,7 @@ PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
 """Lists whose parts are fields of their own, such as `scores.imdb`: the attribute by which they
 differ, and its values."""
 
-SCORE_FACTS = (
-    "count",
-    "average",
-    "reviews",
-    "liked",
-    "neutral",
-    "disliked",
-    "certified",
-    "sentiment",
-    "histogram",
-)
+SCORE_FACTS = tuple(field.name for field in fields(Score) if field.name not in {"kind", "value"})
 """What a score can have beside its value, each a field of its own, such as `scores.imdb.count`."""
 
 AMOUNT_COLUMNS: dict[str, str] = {

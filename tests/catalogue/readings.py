@@ -10,7 +10,8 @@ from typing import Any
 
 from moviecrawler.items import Amount, Award, Credit, Movie, Offer, RelatedTitle, Score
 from moviecrawler.sites import SITES
-from moviecrawler.sites.fields import NUMBERS, TEXT_LISTS, column_of, columns_of
+from moviecrawler.sites.fields import column_of, columns_of
+from tests.tables import NUMBERS, TEXT_LISTS
 
 _IMDB = SITES["imdb"]
 TOLD = sorted(_IMDB.published | _IMDB.published_of_kind["series"] | {"credits.creator"})
