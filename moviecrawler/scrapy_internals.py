@@ -252,22 +252,6 @@ def tunnel_status(exception: Exception) -> str:
     return status if status.isascii() and status.isdigit() else ""
 
 
-# --- Scrapyd --------------------------------------------------------------------------------------
-
-
-def run_jobs_by(launcher: Any, run: Callable[[Any, int], None]) -> None:
-    """Make Scrapyd's launcher call `run` with each job and the slot that has got it.
-
-    Its own runs a job without a lease, and with credentials in the process' environment.
-    """
-    launcher._spawn_process = run  # noqa: SLF001 - see above
-
-
-def free_slot(launcher: Any, slot: int) -> None:
-    """Let a slot of Scrapyd's launcher wait for the next job."""
-    launcher._get_message(slot)  # noqa: SLF001 - see above
-
-
 # --- Twisted's web server -------------------------------------------------------------------------
 
 

@@ -14,14 +14,11 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.extensions.memusage import MemoryUsage
 from scrapy.http import Request, Response
 from scrapy.utils.test import get_crawler
-from scrapyd.launcher import Launcher
 
 from moviecrawler.scrapy_internals import (
     PROXY_META,
     DecodingMiddleware,
-    free_slot,
     measure_own_memory,
-    run_jobs_by,
     too_large,
     tunnel_status,
 )
@@ -90,31 +87,3 @@ def test_status_of_a_refused_tunnel_is_in_its_message() -> None:
     error = TunnelError(f"Could not open CONNECT tunnel with proxy a:1 [{ {'status': 407}!r}]")
     assert tunnel_status(error) == "407"
     assert tunnel_status(ValueError("'status': 407")) == ""
-
-
-def test_scrapyds_launcher_calls_the_replaced_method() -> None:
-    asked = []
-    launcher = Launcher.__new__(Launcher)
-    ran: list[tuple[Any, int]] = []
-    run_jobs_by(launcher, lambda message, slot: ran.append((message, slot)))
-
-    class _App:
-        @staticmethod
-        def getComponent(_: Any) -> Any:
-            return _Poller()
-
-    class _Poller:
-        @staticmethod
-        def next() -> Any:
-            asked.append("next")
-            return _Deferred()
-
-    class _Deferred:
-        @staticmethod
-        def addCallback(function: Any, slot: int) -> None:
-            function("job", slot)
-
-    launcher.app = _App()
-    free_slot(launcher, 3)
-    assert asked == ["next"]
-    assert ran == [("job", 3)]

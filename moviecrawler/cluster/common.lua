@@ -8,7 +8,7 @@ local NODES = KEYS[5]
 local NODE_INFOS = KEYS[6]
 local LAST_BEAT = KEYS[7]
 local COUNTERS = KEYS[8]
-local CHANGED = KEYS[9]
+local STATE_VERSION = KEYS[9]
 local EGGS = KEYS[10]
 local LOST = KEYS[11]
 local MAX_PENDING = 100000
@@ -38,7 +38,7 @@ local function key_of(member)
 end
 
 local function changed()
-    redis.call('SET', CHANGED, table.concat(TIME, '.'))
+    redis.call('SET', STATE_VERSION, table.concat(TIME, '.'))
 end
 
 -- Count a job's result; see RESULTS in state.py.

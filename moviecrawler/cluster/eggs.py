@@ -85,11 +85,11 @@ class RedisEggStorage:
 
     def list(self, project: str) -> Sequence[str]:
         """Return a project's versions; the last one was deployed last."""
-        return [egg.version for egg in self._state.seen.get().eggs if egg.project == project]
+        return [egg.version for egg in self._state.seen.eggs if egg.project == project]
 
     def list_projects(self) -> Sequence[str]:
         """Return the projects."""
-        return self._state.seen.get().projects
+        return self._state.seen.projects
 
     def put(self, data: bytes, project: str, version: str) -> Egg:
         """Check an egg by listing its spiders, then make it a version on all nodes.
@@ -132,7 +132,7 @@ class RedisEggStorage:
     def _delete(self, pipe: Any, eggs: Collection[Egg]) -> None:
         for egg in eggs:
             pipe.hdel(keys.EGGS, egg.key).hdel(keys.EGG_FILES, egg.key)
-        pipe.set(keys.CHANGED, uuid4().hex).execute()
+        pipe.set(keys.STATE_VERSION, uuid4().hex).execute()
 
     # --- On this node's disk ----------------------------------------------------------------------
 

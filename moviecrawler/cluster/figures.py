@@ -45,7 +45,7 @@ _STORE = r"store/(?P<store>\w+)"
 FIGURES = tuple(
     Figure(f"moviecrawler_{name}", text, re.compile(pattern))
     for name, text, pattern in (
-        ("crawls", "Crawls that ended.", "crawl/(?:complete|incomplete|unfinished)"),
+        ("crawls", "Crawls that finished.", "crawl/(?:complete|incomplete|unfinished)"),
         (
             "crawls_incomplete",
             "Crawls that finished incomplete.",
@@ -58,26 +58,30 @@ FIGURES = tuple(
         ),
         ("titles_asked", "Requested titles.", "titles/asked"),
         ("titles", "Titles that ended, by outcome.", r"titles/(?P<outcome>(?!asked)\w+)"),
-        ("pages", "Title pages that were read.", "pages/read"),
-        ("unreadable_pages", "Pages that could not be read.", r"extraction/errors/[\w.]+"),
+        ("pages", "Title pages extracted.", "pages/read"),
+        ("unreadable_pages", "Pages that could not be extracted.", r"extraction/errors/[\w.]+"),
         (
             "unknown_fields",
-            "Title pages of which a field is unknown, by field.",
+            "Title pages with an unknown field, by field.",
             r"pages/unknown/(?P<field>[\w.]+)",
         ),
-        ("missing_fields", "Fields that a crawl's pages stopped to have.", r"pages/missing/[\w.]+"),
+        (
+            "missing_fields",
+            "Fields that have disappeared from pages.",
+            r"pages/missing/[\w.]+",
+        ),
         ("lists_missed", "List pages that could not be read.", "lists/missed"),
         (
             "responses",
-            "Answers, by HTTP status.",
+            "Responses, by HTTP status.",
             r"downloader/response_status_count/(?P<status>\d{3})",
         ),
         (
             "received_bytes",
-            "Bytes of answers, as they came over the wire.",
+            "Bytes of responses, as they came over the wire.",
             "downloader/response_bytes",
         ),
-        ("request_errors", "Requests without an answer.", "downloader/exception_count"),
+        ("request_errors", "Requests without a response.", "downloader/exception_count"),
         ("retries", "Requests that were sent again.", "retry/count"),
         (
             "blocks",
@@ -225,16 +229,16 @@ class Totals:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metric families. It is the method of a Prometheus collector."""
-        totals = self.by_site()
-        for figure in FIGURES:
-            family = CounterMetricFamily(
+        families = {
+            figure.name: CounterMetricFamily(
                 figure.name, figure.text, labels=["site", *figure.pattern.groupindex]
             )
-            for site, samples in totals.items():
-                for (name, labels), value in samples.items():
-                    if name == figure.name:
-                        family.add_metric([site, *labels], value)
-            yield family
+            for figure in FIGURES
+        }
+        for site, samples in self.by_site().items():
+            for (name, labels), value in samples.items():
+                families[name].add_metric([site, *labels], value)
+        yield from families.values()
 
 
 def _add(total: Samples, samples: Mapping[Sample, float]) -> None:

@@ -45,7 +45,6 @@ class Fitness:
         }
         self._data_dir = Path(environ.get("DATA_DIR") or "data").absolute()
         self._faults = dict.fromkeys(CHECKS, "")
-        self._is_redis_known = False
         self._failed_at = float("-inf")
         self.since: float | None = None
         """Since when there is a fault: seconds since 1970."""
@@ -64,19 +63,13 @@ class Fitness:
         }
 
     def look(self, state: ClusterState) -> None:
-        """Look at the folders, and at Redis unless it was in order already. This blocks.
+        """Look at the folders and at Redis. This blocks.
 
         Raises redis.RedisError.
         """
         self._faults["folders"] = self._write_fault() or self._space_fault()
-        if not self._is_redis_known or self._faults["redis"]:
-            self._faults["redis"] = state.eviction_fault()
-            self._is_redis_known = True
+        self._faults["redis"] = state.eviction_fault()
         self.since = (self.since or time.time()) if self.faults else None
-
-    def forget_redis(self) -> None:
-        """Have Redis looked at anew: after it was away, it may be another one."""
-        self._is_redis_known = False
 
     def note_clock(self, seconds_ahead: float) -> None:
         """Note by how much the node's clock is ahead of that of Redis."""

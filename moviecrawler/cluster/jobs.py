@@ -287,7 +287,7 @@ def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
             raise ConfigurationError(
                 f"setting {name} cannot be set by a job; set it in the project's settings.py "
                 "and deploy that, or in the nodes' environment. "
-                "moviecrawler/SETTINGS.md says which a job can make"
+                "moviecrawler/SETTINGS.md says which a job can set"
             )
     if "file" in job.arguments:
         raise ConfigurationError(

@@ -27,8 +27,8 @@ LAST_BEAT = "{cluster}:last_beat"
 COUNTERS = "{cluster}:counters"
 """HASH: `<result>/<spider>` (see `RESULTS`) → how many jobs ended so; `node_lost` → how many nodes'
 heartbeats stopped before they left."""
-CHANGED = "{cluster}:changed"
-"""STRING: opaque token that changes with the state; memory metrics do not change it."""
+STATE_VERSION = "{cluster}:changed"
+"""STRING: an opaque token that changes with the state; metrics of memory do not change it."""
 EGGS = "{cluster}:eggs"
 """HASH: `<project>/<version>` → JSON of `Egg`. At most 20 a project."""
 EGG_FILES = "{cluster}:egg_files"
@@ -43,7 +43,7 @@ SCRIPT_KEYS = (
     NODE_INFOS,
     LAST_BEAT,
     COUNTERS,
-    CHANGED,
+    STATE_VERSION,
     EGGS,
     LOST,
 )

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import redis
-from scrapyd.interfaces import IEggStorage, IEnvironment, IPoller
-from scrapyd.launcher import Launcher
-from twisted.internet.defer import Deferred, DeferredQueue
+from msgspec.structs import replace
+from scrapyd.interfaces import IEggStorage, IEnvironment
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall, deferLater
 from twisted.internet.threads import deferToThread, deferToThreadPool
 from twisted.logger import Logger
@@ -34,7 +35,6 @@ from moviecrawler.cluster.process import (
 )
 from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.frontier.redis_client import state_error
-from moviecrawler.scrapy_internals import free_slot, run_jobs_by
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -52,28 +52,36 @@ _BEATS = 3
 """Heartbeats within `lease_seconds`."""
 
 
-class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
-    """Scrapyd's launcher with leases.
+class _News(NamedTuple):
+    """What the other nodes hear of at once."""
+
+    info: NodeInfo
+    """What the node reports, without its memory."""
+    takes: bool
+    """Whether it takes a job now."""
+
+
+class ClusterLauncher(Service):
+    """Runs jobs in place of Scrapyd's launcher, which has no leases.
 
     Each job's end is recorded in Redis, and a node that ends gives its jobs to others.
     """
 
+    name = "launcher"
+
     def __init__(self, config: Config, app: Any) -> None:
-        super().__init__(config, app)
-        run_jobs_by(self, self.run_job)
+        self.app = app
         config.node.launcher = self
         self.options = config.node.options
         self.state = config.node.state
         self.node_id = f"{self.options.node_name}:{uuid4().hex[:8]}"
-        self.slots: dict[int, SpiderProcess] = {}
-        """This node's own jobs."""
+        self.jobs: list[SpiderProcess] = []
+        """This node's own jobs, one in each slot that is not free."""
         self._pool = ThreadPool(0, 1, "node")
         """The thread that asks Redis, so that a heartbeat waits for no web service."""
         self.draining = False
         self.last_beat_at = float("-inf")
         """When Redis accepted the last heartbeat, by the monotonic clock."""
-        self._free: DeferredQueue[JobStatus] = app.getComponent(IPoller).dq
-        """The queue at which Scrapyd's free slots wait for a job."""
         self._started_at = time.time()
         self.totals = Totals(SITES)
         """The figures of this node's spiders, running and ended."""
@@ -81,13 +89,11 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         self._polling = LoopingCall(self._poll)
         self._seen: bytes | None = None
         """The last change of the cluster that this node has handled."""
-        self._reported: Any = None
+        self._reported: _News | None = None
         self._next_beat = 0.0
         """When the next heartbeat is due at the latest, by the monotonic clock."""
         self.outage = "Redis has not answered yet"
         """Why Redis can't be used; empty when it answers."""
-        self._outages: set[str] = set()
-        """What was logged of the present outage."""
 
     @property
     def not_ready(self) -> list[str]:
@@ -105,8 +111,8 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     def startService(self) -> None:
         self._pool.start()
         reactor.addSystemEventTrigger("after", "shutdown", self._pool.stop)
-        super().startService()
         self._polling.start(POLL_SECONDS)
+        journal.info("Started with {slots} slots", slots=self.options.max_proc)
 
     def stopService(self) -> Deferred[None]:
         """Drain the node.
@@ -117,11 +123,11 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
 
     async def _drain(self) -> None:
         self.draining = True
-        journal.info("Draining: {count} jobs run", count=len(self.slots))
-        for process in self.slots.values():
+        journal.info("Draining: {count} jobs run", count=len(self.jobs))
+        for process in self.jobs:
             process.stop()
         until = time.monotonic() + _DRAIN_SECONDS
-        while self.slots and time.monotonic() < until:
+        while self.jobs and time.monotonic() < until:
             await deferLater(reactor, POLL_SECONDS / 10)
         stopped: Any = self._polling.deferred
         self._polling.stop()
@@ -138,12 +144,12 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         """Call a method of the cluster's state in a thread."""
         return deferToThreadPool(reactor, self._pool, function, *arguments, **options)
 
-    # --- A slot's job -----------------------------------------------------------------------------
+    # --- A job ------------------------------------------------------------------------------------
 
-    def run_job(self, message: JobStatus, slot: int) -> None:
-        """Run the job that a slot has got."""
-        process = SpiderProcess(message, self.totals)
-        self.slots[slot] = process
+    def run_job(self, taken: JobStatus) -> None:
+        """Run the job that this node has taken."""
+        process = SpiderProcess(taken, self.totals)
+        self.jobs.append(process)
         Deferred.fromCoroutine(self._run(process))
 
     async def _run(self, process: SpiderProcess) -> None:
@@ -175,22 +181,19 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         # It is checked again, as it may come from a node with other options.
         check_job(process.job, self.options.job_settings)
         eggs = self.app.getComponent(IEggStorage)
+        report = process.report
+        project = process.job.project
         try:
-            return await self._crawl_from(eggs, process)
+            folder = await deferToThread(eggs.fetch, process, project, process.leased.version)
+            settings = self._settings(process)
+            if not report.cancelled and not report.stopped:
+                await process.start(folder, settings)
+                if report.reason is None:
+                    log = Path(settings["LOG_FILE"])
+                    report.errors = await deferToThread(last_lines, log, report.errors)
+            return report.classify()
         finally:
             eggs.release(process)
-
-    async def _crawl_from(self, eggs: Any, process: SpiderProcess) -> tuple[RunEnd, str]:
-        version = process.leased.version
-        folder = await deferToThread(eggs.fetch, process, process.job.project, version)
-        settings = self._settings(process)
-        report = process.report
-        if not report.cancelled and not report.stopped:
-            await process.start(folder, settings)
-            if report.reason is None:
-                log = Path(settings["LOG_FILE"])
-                report.errors = await deferToThread(last_lines, log, report.errors)
-        return report.classify()
 
     def _settings(self, process: SpiderProcess) -> dict[str, str]:
         """Return a job's settings. Raises OSError when the folder of its log can't be made."""
@@ -210,58 +213,52 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
     async def _exchange(self) -> None:
         """Record the ends of jobs, and send a heartbeat when it is time.
 
-        A heartbeat may bring a job for a free slot. This is called each second. While nothing has
-        changed, its only round trip is to read `keys.CHANGED`.
+        A heartbeat may bring a job. This is called each second. While nothing has
+        changed, its only round trip is to read `keys.STATE_VERSION`.
         """
         try:
-            for slot, process in list(self.slots.items()):
+            for process in list(self.jobs):
                 if process.end is not None:
-                    await self._record_end(slot, process, process.end)
-            changed = await self.ask(self.state.changed)
-            takes = bool(self._free.waiting) and not self.draining
-            is_change = (changed is None or changed != self._seen) and bool(takes or self.slots)
-            is_news = self._news(self.info(), takes) != self._reported
+                    await self._record_end(process, process.end)
+            version = await self.ask(self.state.version)
+            is_changed = version is None or version != self._seen
+            is_concerned = self._has_free_slot or bool(self.jobs)
             is_due = bool(self.outage) or time.monotonic() >= self._next_beat
-            if is_change or is_news or is_due:
+            if is_due or (is_changed and is_concerned) or self._news(self.info()) != self._reported:
                 await self.ask(self.fitness.look, self.state)
-                info = self.info()
-                await self._beat(info, takes=takes and info.takes_jobs)
-            self._seen = changed
+                await self._beat()
+            self._seen = version
         except redis.exceptions.RedisError as error:
             self._seen = None
-            self.fitness.forget_redis()
-            self.outage = state_error(error)
-            if self.outage not in self._outages:
-                self._outages.add(self.outage)
-                journal.warn(
-                    "{why}; spiders go on, and the node tries again", why=redacted(self.outage)
-                )
+            outage = state_error(error)
+            if outage != self.outage:
+                journal.warn("{why}; spiders go on, and the node tries again", why=redacted(outage))
+            self.outage = outage
 
-    def _news(self, info: NodeInfo, takes: bool) -> tuple[Any, ...]:
-        """Return what the other nodes hear of at once."""
-        state = info.draining, info.unfit, info.unreachable
-        return *state, info.processes, takes and info.takes_jobs
+    @property
+    def _has_free_slot(self) -> bool:
+        return len(self.jobs) < self.options.max_proc and not self.draining
 
-    async def _record_end(
-        self, slot: int, process: SpiderProcess, end: tuple[RunEnd, Outcome]
-    ) -> None:
+    def _news(self, info: NodeInfo) -> _News:
+        takes = self._has_free_slot and info.takes_jobs
+        return _News(replace(info, memory=0, spiders_memory=0), takes)
+
+    async def _record_end(self, process: SpiderProcess, end: tuple[RunEnd, Outcome]) -> None:
         """Record how a job ended, and free its slot."""
         if not await self.ask(self.state.record_end, self.node_id, process.leased, *end):
             journal.warn("{job} had already been given to another node", job=process.job.key)
         self.totals.end(process)
-        del self.slots[slot]
-        if not self.draining:
-            free_slot(self, slot)
+        self.jobs.remove(process)
 
     def info(self) -> NodeInfo:
         """Return what a heartbeat reports of this node."""
         # A copy, as the threads of /metrics ask, too.
-        running = [process for process in list(self.slots.values()) if process.pid is not None]
+        running = [process for process in list(self.jobs) if process.pid is not None]
         return NodeInfo(
             id=self.node_id,
             name=self.options.node_name,
             url=self.options.node_url,
-            slots=self.max_proc,
+            slots=self.options.max_proc,
             started_at=self._started_at,
             draining=self.draining,
             unfit=self.fitness.faults,
@@ -276,18 +273,19 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             processes={one.job.key: (one.pid or 0, one.leased.version) for one in running},
         )
 
-    async def _beat(self, info: NodeInfo, *, takes: bool) -> None:
-        """Send a heartbeat, and act on the answer."""
-        own = {process.leased.queue_member: process for process in self.slots.values()}
+    async def _beat(self) -> None:
+        """Send a heartbeat, and act on the reply."""
+        info = self.info()
+        news = self._news(info)
+        own = {process.leased.queue_member: process for process in self.jobs}
         now = time.monotonic()
-        news = self._news(info, takes)
-        is_news = news != self._reported
-        beat: Beat = await self.ask(self.state.beat, info, list(own), is_news=is_news, takes=takes)
+        beat: Beat = await self.ask(
+            self.state.beat, info, list(own), is_news=news != self._reported, takes=news.takes
+        )
         self._reported = news
         self.last_beat_at = now
         if self.outage:  # a full Redis can be read, but takes no heartbeat
             self.outage = ""
-            self._outages.clear()
             journal.info("Redis answers")
         self.fitness.note_clock(beat.clock_ahead)
         # When another node's lease ends, this heartbeat queues that node's jobs again. The nearest
@@ -297,11 +295,11 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
             now + min(self.options.lease_seconds / _BEATS, beat.next_end) - POLL_SECONDS / 2
         )
         for node in beat.dead:
-            journal.warn("Node {node} is dead: its jobs are queued again", node=node)
+            journal.warn("Node {node} is lost: its jobs are queued again", node=node)
         for member in beat.stop:
             if not own[member].report.stopped:
                 job = own[member].job.key
-                journal.warn("{job} is over, or runs elsewhere now; stopping it here", job=job)
+                journal.warn("{job} has finished, or runs elsewhere now; stopping it here", job=job)
                 own[member].stop()
         for member, signal in beat.cancels.items():
             if signal != own[member].report.cancelled:
@@ -311,4 +309,4 @@ class ClusterLauncher(Launcher):  # type: ignore[misc]  # Scrapyd has no types
         # A node that drains since drops the job. Its own next heartbeats queue it again, or another
         # node's once this one has left.
         if beat.taken is not None and not self.draining:
-            self._free.put(beat.taken)
+            self.run_job(beat.taken)

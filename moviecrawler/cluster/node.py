@@ -51,7 +51,7 @@ class Node:
         Raises ConfigurationError for a job that is refused, and redis.RedisError.
         """
         check_job(job, self.options.job_settings)
-        if job.spider not in find_egg(self.state.snapshot().eggs, job.project, job.version).spiders:
+        if job.spider not in find_egg(self.state.eggs(), job.project, job.version).spiders:
             raise ConfigurationError(f"spider '{job.spider}' not found")
         self.state.schedule(job)
 
@@ -64,7 +64,7 @@ def application(config: Config) -> Any:
     except ConfigurationError as error:
         raise ConfigError(str(error)) from error
     config.node = Node(options)
-    own = {"node_name": options.node_name, "max_proc": str(options.max_proc)}
+    own = {"node_name": options.node_name}
     # Scrapyd's own check knows one password, and would ask the probes for it too.
     own |= {"username": "", "password": "", "logs_dir": str(Path(options.logs_dir).absolute())}
     own["jobs_to_keep"] = os.environ.get("SCRAPYD_JOBS_TO_KEEP") or chosen(config).get(

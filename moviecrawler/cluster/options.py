@@ -83,7 +83,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
         known = {f"SCRAPYD_{name.upper()}": name for name in own}
         for name in environ:
             if name.startswith("SCRAPYD_") and name not in {*known, *_OTHER_VARIABLES}:
-                raise ConfigurationError(f"{name} is no option of a node; correct or remove it")
+                raise ConfigurationError(f"{name} is not an option of a node; correct or remove it")
         given = {
             name: environ.get(variable) or written.get(name, "") for variable, name in known.items()
         }
@@ -110,10 +110,9 @@ class NodeOptions(Options, frozen=True, kw_only=True):
 
 
 def chosen(config: Config) -> dict[str, str]:
-    """Return what scrapyd.conf sets.
-
-    `config` has Scrapyd's own defaults, too, which are not a node's.
-    """
+    """Return what scrapyd.conf sets, without Scrapyd's own defaults, which are not a node's."""
     usual = ConfigParser()
     usual.read_string(files("scrapyd").joinpath("default_scrapyd.conf").read_text("utf-8"))
-    return dict(set(config.items(config.SECTION, [])) - set(usual.items(config.SECTION)))
+    defaults = usual[config.SECTION]
+    written = config.items(config.SECTION, [])
+    return {name: value for name, value in written if value != defaults.get(name)}

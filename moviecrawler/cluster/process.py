@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.cluster.figures import Totals
-    from moviecrawler.cluster.jobs import Outcome, RunEnd
+    from moviecrawler.cluster.jobs import Job, Outcome, RunEnd
     from moviecrawler.cluster.options import NodeOptions
     from moviecrawler.cluster.state import JobStatus
 
@@ -192,9 +192,9 @@ def spider_settings(
     return {**given, **scrapyd_settings}
 
 
-def log_url(project: str, spider: str, job: str) -> str:
+def log_url(job: Job) -> str:
     """Return the path of a job's log in the URL of any node."""
-    return quote(f"/logs/{project}/{spider}/{job}.log")
+    return quote(f"/logs/{job.project}/{job.spider}/{job.id}.log")
 
 
 def read_end(path: Path, size: int) -> str:

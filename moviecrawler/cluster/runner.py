@@ -87,12 +87,8 @@ def _report_end(sender: Any) -> None:
 
 def _crawl(task: Any, spider: str) -> None:
     threading.Thread(target=_end_with_node, daemon=True).start()
-    settings = [
-        part for name, value in task["settings"].items() for part in ("-s", f"{name}={value}")
-    ]
-    arguments = [
-        part for name, value in task["arguments"].items() for part in ("-a", f"{name}={value}")
-    ]
+    settings = [f"-s{name}={value}" for name, value in task["settings"].items()]
+    arguments = [f"-a{name}={value}" for name, value in task["arguments"].items()]
 
     from pydispatch import dispatcher  # noqa: PLC0415 - after the egg's modules have come first
     from scrapy import signals  # noqa: PLC0415

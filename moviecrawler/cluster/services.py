@@ -1,26 +1,35 @@
-"""Web services that answer from the catalogue and the frontier, as the pages do."""
+"""Web services that answer from the catalogue and the frontier, too; the metrics."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from prometheus_client.core import GaugeMetricFamily
+import redis
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 from scrapyd.webservice import param
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import AwayError, ConfigurationError
 from moviecrawler.catalogue.store import boost_named
+from moviecrawler.cluster.fitness import CHECKS
+from moviecrawler.cluster.jobs import RESULTS
 from moviecrawler.cluster.webservice import ClusterService
-from moviecrawler.cluster.webservice import Metrics as ClusterMetrics
 from moviecrawler.frontier.progress import figures_of
-from moviecrawler.sites import ID_SITE
+from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Sequence
 
     from prometheus_client.metrics_core import Metric
     from twisted.web.server import Request
+
+    from moviecrawler.cluster.state import NodeInfo, Snapshot
+    from moviecrawler.cluster.webservice import Reply
+    from moviecrawler.frontier.contract import RunReport
 
 _MAX_BOOSTED = 1000
 """Titles that one request may name."""
@@ -30,26 +39,9 @@ _MAX_WEIGHT = 1e6
 class Progress(ClusterService):
     """`progress.json`: how far the current runs are."""
 
-    def render_GET(self, txrequest: Request) -> dict[str, Any]:
+    def render_GET(self, txrequest: Request) -> Reply:
         runs = self.root.sources.frontier().runs
         return {"runs": [figures_of(run) for run in runs if run.is_current]}
-
-
-class Metrics(ClusterMetrics):
-    """`metrics`: the figures of the cluster, of this node's spiders, and of the runs."""
-
-    def of_runs(self) -> Iterable[Metric]:
-        """Yield how far each run is that has something open: it may stand still for days."""
-        try:
-            runs = self.root.sources.frontier().runs
-        except (AwayError, ConfigurationError):
-            return
-        text = "Requests that have ended, of a run with open ones."
-        family = GaugeMetricFamily("moviecrawler_run_ended", text, labels=["site", "run"])
-        for run in runs:
-            if run.account.open:
-                family.add_metric([run.site, run.run], run.account.ended)
-        yield family
 
 
 class Boost(ClusterService):
@@ -60,7 +52,7 @@ class Boost(ClusterService):
 
     @param("id", dest="given", multiple=True)
     @param("weight", required=False, default=1.0, type=lambda given: float(given or 1))
-    def render_POST(self, txrequest: Request, *, given: list[str], weight: float) -> dict[str, Any]:
+    def render_POST(self, txrequest: Request, *, given: list[str], weight: float) -> Reply:
         """Answer with how many titles were named, and how many of them the catalogue knows."""
         texts = ",".join(given).split(",")
         ids = list(dict.fromkeys(parse_title_id(ID_SITE, text) for text in texts if text.strip()))
@@ -77,3 +69,89 @@ class Boost(ClusterService):
         with self.root.sources.database.transaction(write=True) as cursor:
             unknown = boost_named(cursor, [("imdb", id_) for id_ in ids], weight, utc_now())
         return {"named": len(ids), "boosted": len(ids) - len(unknown)}
+
+
+# --- Metrics --------------------------------------------------------------------------------------
+
+
+class Metrics(ClusterService, Collector):
+    """`metrics`: those of the cluster, of this node's spiders, and of the runs, for Prometheus."""
+
+    def render(self, txrequest: Request) -> bytes:
+        txrequest.setHeader("Content-Type", CONTENT_TYPE_LATEST)
+        return generate_latest(self)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metric families; it is the method of a Prometheus collector."""
+        launcher = self.root.node.launcher
+        try:
+            cluster = self.root.node.state.snapshot()
+        except redis.exceptions.RedisError:
+            yield _gauge("redis_up", _REDIS_UP, 0)
+            yield from _of_nodes([launcher.info()])
+        else:
+            # A full Redis can still be read, but takes no heartbeat.
+            yield _gauge("redis_up", _REDIS_UP, int(not launcher.outage))
+            yield from _of_cluster(cluster)
+            with suppress(AwayError, ConfigurationError):
+                yield _of_runs(self.root.sources.frontier().runs)
+            yield from _of_nodes(cluster.nodes)
+        yield from launcher.totals.collect()
+
+
+_REDIS_UP = "Whether this node can use Redis."
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"moviecrawler_{name}", text, value)
+
+
+def _of_cluster(cluster: Snapshot) -> Iterator[Metric]:
+    """Yield the metrics that are the same on each node."""
+    yield _gauge("jobs_pending", "Jobs that wait for a slot.", len(cluster.pending))
+    yield _gauge("jobs_running", "Jobs that run.", len(cluster.running))
+    slots = sum(node.slots for node in cluster.nodes if node.takes_jobs)
+    yield _gauge("slots", "Slots of the nodes that take jobs.", slots)
+    text = "Nodes that stopped sending heartbeats without having left."
+    yield CounterMetricFamily("moviecrawler_nodes_lost", text, cluster.nodes_lost)
+    text = "Jobs that ended, by result, and processes of jobs that died."
+    results = CounterMetricFamily("moviecrawler_jobs", text, labels=["spider", "result"])
+    deployed = {spider for egg in cluster.eggs for spider in egg.spiders}
+    ended = {spider for spider, _ in cluster.results}
+    # Those that have not ended yet are there, too: Prometheus sees no growth to a first value.
+    for spider in sorted({*SITES, *deployed, *ended}):
+        for result in RESULTS:
+            results.add_metric([spider, result], cluster.results.get((spider, result), 0))
+    yield results
+
+
+def _of_nodes(nodes: Sequence[NodeInfo]) -> Iterator[Metric]:
+    """Yield the metrics of each node: of this one alone when the others are unknown."""
+    text = "Whether a node can run jobs, by what it has checked."
+    fit = GaugeMetricFamily("moviecrawler_node_fit", text, labels=["node", "check"])
+    texts = {
+        "jobs": "Jobs of a node.",
+        "memory_bytes": "Memory of a node without its spiders.",
+        "spiders_memory_bytes": "Memory of a node's spiders.",
+    }
+    families = [
+        GaugeMetricFamily(f"moviecrawler_node_{name}", text, labels=["node"])
+        for name, text in texts.items()
+    ]
+    for node in nodes:
+        for check in CHECKS:
+            fit.add_metric([node.name, check], int(check not in node.unfit))
+        values = (len(node.processes), node.memory, node.spiders_memory)
+        for family, value in zip(families, values, strict=True):
+            family.add_metric([node.name], value)
+    yield from [fit, *families]
+
+
+def _of_runs(runs: Sequence[RunReport]) -> Metric:
+    """Return how far each run is that has something open: it may stand still for days."""
+    text = "Requests that have ended, of a run with open ones."
+    family = GaugeMetricFamily("moviecrawler_run_ended", text, labels=["site", "run"])
+    for run in runs:
+        if run.account.open:
+            family.add_metric([run.site, run.run], run.account.ended)
+    return family

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,7 +21,7 @@ from moviecrawler.cluster.jobs import RESULTS, Job, Outcome, Result, RunEnd
 from moviecrawler.frontier.redis_client import connect_blocking, eviction_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from moviecrawler.cluster.options import NodeOptions
 
@@ -64,16 +61,13 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the node itself, without its spiders."""
     spiders_memory: int = 0
     """Bytes of the node's spiders."""
-    heard_seconds_ago: float = 0.0
+    heartbeat_age_seconds: float = 0.0
     """Seconds since the last heartbeat, set when the node is read."""
 
     @property
     def takes_jobs(self) -> bool:
         """Whether the node takes a job when it has a free slot."""
         return not self.draining and not self.unfit
-
-
-_info = msgspec.json.Decoder(NodeInfo).decode
 
 
 class Argument(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,8 +172,6 @@ def name_of(node_id: str) -> str:
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster at one moment."""
 
-    changed: bytes | None = None
-    """The text of `keys.CHANGED` at that moment."""
     pending: list[JobStatus] = []
     """Pending jobs, the next one first."""
     running: list[JobStatus] = []
@@ -187,7 +179,17 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     finished: list[JobStatus] = []
     """Finished jobs, the latest first."""
     eggs: list[Egg] = []
-    """Versions, oldest deployment first; the last one is current. Roll back by redeploying."""
+    """Versions, oldest deployment first; the last one of a project is current. Roll back by
+    redeploying."""
+    nodes: list[NodeInfo] = []
+    """The live nodes, by name."""
+    lost: dict[str, float] = {}
+    """The nodes that were lost in the last day and are not back: by name, with the time of the
+    loss in seconds since 1970."""
+    nodes_lost: int = 0
+    """Nodes whose heartbeats stopped before they left, ever."""
+    results: dict[tuple[str, Result], int] = {}
+    """How many jobs have ended, by spider and result."""
 
     @property
     def jobs(self) -> list[JobStatus]:
@@ -201,9 +203,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     def find(self, project: str, job: str) -> JobStatus | None:
         """Return a job; None when there is no job of that id."""
-        return next(
-            (one for one in self.jobs if (one.job.project, one.job.id) == (project, job)), None
-        )
+        key = f"{project}/{job}"
+        return next((status for status in self.jobs if status.job.key == key), None)
 
 
 class Beat(msgspec.Struct, frozen=True):
@@ -226,14 +227,12 @@ class Beat(msgspec.Struct, frozen=True):
     """The job that the node takes."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Counters:
-    """What is counted in Redis."""
+_info = msgspec.json.Decoder(NodeInfo).decode
+_status = msgspec.json.Decoder(JobStatus).decode
 
-    jobs: Counter[tuple[str, Result]] = field(default_factory=Counter)
-    """How many jobs have ended, by spider and result."""
-    nodes_lost: int = 0
-    """Nodes whose heartbeats stopped before they left."""
+
+class _Seen(threading.local):
+    snapshot = Snapshot()
 
 
 class ClusterState:
@@ -249,10 +248,7 @@ class ClusterState:
             )
             for name in _SCRIPTS
         }
-        self._snapshot = Snapshot()
-        self.seen = ContextVar("seen", default=self._snapshot)
-        """The snapshot that this thread read last: all of an answer is made from one."""
-        self._reading = threading.Lock()
+        self._seen = _Seen()
 
     def connect(self, answer_seconds: float) -> Any:
         """Return a client with a time-out."""
@@ -269,44 +265,43 @@ class ClusterState:
 
     # --- For web services and pages ---------------------------------------------------------------
 
-    def changed(self) -> bytes | None:
-        """Return a text that is a new one after each change."""
-        text: bytes | None = self.client.get(keys.CHANGED)
-        return text
+    def version(self) -> bytes | None:
+        """Return the text of `keys.STATE_VERSION`."""
+        version: bytes | None = self.client.get(keys.STATE_VERSION)
+        return version
+
+    @property
+    def seen(self) -> Snapshot:
+        """The snapshot that this thread read last: all of a reply is made from one."""
+        return self._seen.snapshot
 
     def snapshot(self) -> Snapshot:
-        """Return the cluster as it is now. It is read only when it has changed."""
-        # While Redis is silent, those that wait for each other would wait for minutes.
-        if not self._reading.acquire(timeout=_ANSWER_SECONDS):
-            raise redis.exceptions.TimeoutError("it is silent")
-        try:
-            changed = self.changed()
-            if changed is None or changed != self._snapshot.changed:
-                self._snapshot = self._read()
-            self.seen.set(self._snapshot)
-            return self._snapshot
-        finally:
-            self._reading.release()
-
-    def _read(self) -> Snapshot:
-        # Not as a transaction, which a full Redis refuses. A change in between is read the next
-        # time, as CHANGED comes first.
+        """Return the cluster as it is now."""
+        # Not as a transaction, which a full Redis refuses.
         pipe = (
             self.client.pipeline(transaction=False)
-            .get(keys.CHANGED)
             .hvals(keys.JOBS)
-            .hvals(keys.NODE_INFOS)
             .hvals(keys.EGGS)
+            .hgetall(keys.NODE_INFOS)
+            .zrange(keys.NODES, 0, -1, withscores=True)
+            .zrange(keys.LOST, 0, -1, withscores=True)
+            .hgetall(keys.COUNTERS)
+            .time()
         )
-        changed, jobs, infos, eggs = pipe.execute()
-        pids = {key: pid for info in infos for key, (pid, _) in _info(info).processes.items()}
+        jobs, eggs, infos, leases, lost, counters, (seconds, _) = pipe.execute()
+        nodes = self._nodes(infos, dict(leases), seconds)
+        pids = {key: pid for node in nodes for key, (pid, _) in node.processes.items()}
         found: dict[str, list[JobStatus]] = {"pending": [], "running": [], "finished": []}
-        for status in map(msgspec.json.Decoder(JobStatus).decode, jobs):
+        for status in map(_status, jobs):
             if status.state == "running":
                 status.pid = pids.get(status.job.key)
             found[status.state].append(status)
-        return Snapshot(
-            changed=changed,
+        results = {}
+        for name, count in counters.items():
+            result, _, spider = name.decode().partition("/")
+            if result in RESULTS:
+                results[spider, result] = int(count)
+        self._seen.snapshot = Snapshot(
             pending=sorted(
                 found["pending"], key=lambda status: (-status.job.priority, status.queue_member)
             ),
@@ -316,7 +311,23 @@ class ClusterState:
                 key=lambda status: -status.outcome.ended_at if status.outcome else 0.0,
             ),
             eggs=_sorted(eggs),
+            nodes=nodes,
+            lost={name.decode(): at / 1000 for name, at in lost},
+            nodes_lost=int(counters.get(NODE_LOST.encode(), 0)),
+            results=results,
         )
+        return self.seen
+
+    def _nodes(
+        self, infos: Mapping[bytes, bytes], leases: Mapping[bytes, float], now: float
+    ) -> list[NodeInfo]:
+        nodes = []
+        for node, info in infos.items():
+            if node in leases:  # else it has just left
+                beat_at = leases[node] / 1000 - self.options.lease_seconds
+                age = max(0.0, now - beat_at)
+                nodes.append(msgspec.structs.replace(_info(info), heartbeat_age_seconds=age))
+        return sorted(nodes, key=lambda node: node.id)
 
     def schedule(self, job: Job) -> None:
         """Queue a checked job, unless it is pending or running, as clients may repeat a request.
@@ -337,45 +348,6 @@ class ClusterState:
         answer = self._run("cancel", f"{project}/{job}", signal)
         return answer and str(answer, "ascii")
 
-    def counters(self) -> Counters:
-        """Return how many jobs of each spider have ended how, and how many nodes were lost."""
-        counters = Counters()
-        for name, count in self.client.hgetall(keys.COUNTERS).items():
-            result, _, spider = name.decode().partition("/")
-            if result in RESULTS:
-                counters.jobs[spider, result] = int(count)
-            elif result == NODE_LOST:
-                counters.nodes_lost = int(count)
-        return counters
-
-    def nodes(self) -> list[NodeInfo]:
-        """Return the live nodes, by name."""
-        pipe = (
-            self.client.pipeline(transaction=False)
-            .hgetall(keys.NODE_INFOS)
-            .zrange(keys.NODES, 0, -1, withscores=True)
-            .time()
-        )
-        infos, leases, (seconds, _) = pipe.execute()
-        heard = {
-            node: max(0.0, seconds + self.options.lease_seconds - end / 1000)
-            for node, end in leases
-        }
-        found = [
-            msgspec.structs.replace(_info(info), heard_seconds_ago=heard[node])
-            for node, info in infos.items()
-            if node in heard  # else it has just left
-        ]
-        return sorted(found, key=lambda node: node.id)
-
-    def lost_nodes(self) -> dict[str, float]:
-        """Return the nodes that were lost in the last day and are not back.
-
-        By name, with the time of the loss in seconds since 1970.
-        """
-        lost = self.client.zrange(keys.LOST, 0, -1, withscores=True)
-        return {name.decode(): at / 1000 for name, at in lost}
-
     def eggs(self) -> list[Egg]:
         """Return the versions of all projects, the latest one last."""
         return _sorted(self.client.hvals(keys.EGGS))
@@ -390,7 +362,7 @@ class ClusterState:
         Args:
             node: What the node reports of itself.
             jobs: The jobs that it runs, by their `queue_member`.
-            is_news: Whether anything else than figures of memory has changed since the last
+            is_news: Whether anything but metrics of memory has changed since the last
                 heartbeat.
             takes: Whether it has a free slot. It gets no job while its clock is wrong.
         """
@@ -422,7 +394,7 @@ class ClusterState:
         If it still has jobs, the next heartbeat of another node queues them again.
         """
         pipe = self.client.pipeline().zrem(keys.NODES, node).hdel(keys.NODE_INFOS, node)
-        pipe.set(keys.CHANGED, f"{node} left").execute()
+        pipe.set(keys.STATE_VERSION, f"{node} left").execute()
 
 
 def _sorted(eggs: Iterable[bytes]) -> list[Egg]:

@@ -6,6 +6,7 @@ It reads the cluster before each answer, so that Scrapyd's own services answer f
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hmac import compare_digest
 from ipaddress import ip_address
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
     from twisted.web.server import Request
 
+    from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.options import NodeOptions
     from moviecrawler.cluster.state import JobStatus, NodeInfo, Snapshot
@@ -116,48 +118,36 @@ class _Refusal(Data):
     render = Data.render_GET
 
 
-class View:
-    """The cluster at one moment as Scrapyd's own services read it.
+@dataclass
+class PendingQueue:
+    """The pending jobs of a project."""
 
-    It takes the place of Scrapyd's poller and launcher.
-    """
+    jobs: list[Job]
+
+    def count(self) -> int:
+        """Return how many there are."""
+        return len(self.jobs)
+
+    def list(self) -> list[dict[str, str]]:
+        """Return what Scrapyd's pages show of them."""
+        return [{"name": job.spider, "_job": job.id} for job in self.jobs]
+
+
+class SnapshotAdapter:
+    """Adapts a snapshot to the poller and launcher that Scrapyd's services expect."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-
-    @property
-    def queues(self) -> dict[str, SimpleNamespace]:
-        """The queue of each project that has a version or a job.
-
-        A queue has the methods that Scrapyd's services call.
-        """
-        projects = {
-            *self._snapshot.projects,
-            *(status.job.project for status in self._snapshot.jobs),
+        pending = [status.job for status in snapshot.pending]
+        self.queues = {
+            project: PendingQueue([job for job in pending if job.project == project])
+            for project in sorted(
+                {*snapshot.projects, *(status.job.project for status in snapshot.jobs)}
+            )
         }
-        found: dict[str, list[dict[str, Any]]] = {project: [] for project in sorted(projects)}
-        for job in (status.job for status in self._snapshot.pending):
-            message = {
-                "name": job.spider,
-                "_job": job.id,
-                "_version": job.version,
-                "settings": job.settings,
-            }
-            found[job.project].append({**message, **job.arguments})
-        return {
-            name: SimpleNamespace(list=jobs.copy, count=jobs.__len__)
-            for name, jobs in found.items()
-        }
-
-    @property
-    def processes(self) -> dict[str, SimpleNamespace]:
-        """The running jobs."""
-        return {status.job.key: _process(status) for status in self._snapshot.running}
-
-    @property
-    def finished(self) -> list[SimpleNamespace]:
-        """The finished jobs, the latest first."""
-        return [_process(status) for status in self._snapshot.finished]
+        """By project: each that has a version or a job."""
+        self.processes = {status.job.key: _process(status) for status in snapshot.running}
+        self.finished = [_process(status) for status in snapshot.finished]
+        """The latest first."""
 
 
 def _process(status: JobStatus) -> SimpleNamespace:
@@ -170,7 +160,7 @@ def _process(status: JobStatus) -> SimpleNamespace:
         pid=status.pid,
         start_time=local_time(began_at(status)),
         end_time=None if ended_at is None else local_time(ended_at),
-        was_started=bool(status.starts),
+        log_url=log_url(status.job) if status.starts else None,
     )
 
 
@@ -204,16 +194,13 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
         self.putChild(b"logs", logs)
 
     @property
-    def poller(self) -> View:
-        """The cluster.
-
-        Scrapyd's services read its queues here, and its processes and finished jobs at `launcher`.
-        """
-        return View(self.node.state.seen.get())
+    def poller(self) -> SnapshotAdapter:
+        """The cluster; Scrapyd reads its processes and finished jobs at `launcher`."""
+        return SnapshotAdapter(self.node.state.seen)
 
     launcher = poller
     scheduler = ScrapydRoot.eggstorage
-    """Of which Scrapyd's services only list the projects."""
+    """Scrapyd's services only list its projects."""
 
     def getChildWithDefault(self, path: bytes, request: Any) -> Any:
         # scrapyd-client puts two slashes where its URL ends in one.
@@ -231,27 +218,22 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
         return InThread(self.node, child.render, needs_redis=path not in _WITHOUT_REDIS)
 
     def get_log_url(self, job: Any) -> str | None:
-        """Return the path of a job's log; any node serves it or redirects.
-
-        None for a job that was never started.
-        """
-        return log_url(job.project, job.spider, job.job) if job.was_started else None
+        """Return the path of a job's log, on any node; None for a job that was never started."""
+        url: str | None = job.log_url
+        return url
 
     def _answer_without_log(self, request: Request) -> bytes:
-        """Answer for a log that is not in this node's folder.
-
-        Redirect to the node that has it, or name that node.
-        """
+        """Redirect to the node that has a log which is not in this node's folder, or name it."""
         path = request.path.decode("ascii", errors="replace")
         project, _, log = ["", *path.split("/")][-3:]
-        status = self.node.state.seen.get().find(project, log.removesuffix(".log"))
+        cluster = self.node.state.seen
+        status = cluster.find(project, log.removesuffix(".log"))
         code = http.NOT_FOUND
         sentence = "there is no such log"
         if status is not None and status.node not in {"", self.node.name}:
-            # By its name: it has the log after a restart, too.
-            url = url_of_node(status.node, self.node.state.nodes())
             sentence = f"the log is on {status.node}"
-            if url:
+            # By its name: it has the log after a restart, too.
+            if url := url_of_node(status.node, cluster.nodes):
                 code = http.TEMPORARY_REDIRECT
                 request.setHeader("Location", url + path)
         request.setResponseCode(code)

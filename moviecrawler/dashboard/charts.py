@@ -1,4 +1,4 @@
-"""Makes the shapes of bars and charts, as SVG that the templates frame. Pure."""
+"""Makes the chart of a title's scores, as SVG that its template frames. Pure."""
 
 from __future__ import annotations
 
@@ -7,74 +7,17 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.dashboard.rendering import score_name, site_name
-from moviecrawler.frontier.contract import OUTCOMES
 from moviecrawler.sites import SCORE_SITES, SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from moviecrawler.frontier.contract import Account
-
 WIDTH = 600
 HEIGHT = 120
 """SVG units; the page stretches a chart."""
 _STEP = 10
 """The lowest and the highest value of a chart of scores are multiples of it."""
-
-
-class Segment(NamedTuple):
-    """A part of a bar of requests, in percent of it."""
-
-    name: str
-    requests: int
-    x: float
-    width: float
-
-
-def account_bar(account: Account) -> list[Segment]:
-    """Return what became of a run's requests, without outcomes that none of them has.
-
-    >>> from moviecrawler.frontier.contract import Account
-    >>> [(part.name, part.width) for part in account_bar(Account(requested=4, stored=1, open=3))]
-    [('stored', 25.0), ('to go', 75.0)]
-    """
-    counts = {outcome: getattr(account, outcome) for outcome in OUTCOMES}
-    counts |= {"lost": account.lost, "to go": account.open}
-    total = sum(counts.values())
-    bar: list[Segment] = []
-    x = 0.0
-    for name, count in counts.items():
-        if count:
-            width = 100 * count / total
-            bar.append(Segment(name, count, round(x, 2), round(width, 2)))
-            x += width
-    return bar
-
-
-class HourBar(NamedTuple):
-    """The titles of an hour."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-def hour_bars(counts: Sequence[int]) -> list[HourBar]:
-    """Return a bar for each hour; the highest has the chart's height.
-
-    >>> hour_bars([0, 5, 10])[1]
-    HourBar(x=200.0, y=60.0, width=160.0, height=60.0)
-    """
-    most = max([*counts, 1])
-    width = WIDTH / max(len(counts), 1)
-    bars = []
-    for number, count in enumerate(counts):
-        height = HEIGHT * count / most
-        x = round(width * number, 1)
-        bars.append(HourBar(x, round(HEIGHT - height, 1), round(0.8 * width, 1), round(height, 1)))
-    return bars
 
 
 class Curve(NamedTuple):

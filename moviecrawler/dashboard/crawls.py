@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapyd.utils import get_file_path
 
 from moviecrawler.cluster.process import log_url, read_end
 from moviecrawler.cluster.website import url_of_node
-from moviecrawler.dashboard.charts import account_bar
-from moviecrawler.dashboard.pages import MOST_PAGES, ROWS, Page, PageRequest, RefusedError, known
+from moviecrawler.dashboard.pages import (
+    MOST_PAGES,
+    ROWS,
+    Page,
+    PageRequest,
+    RefusedError,
+    Variables,
+)
 from moviecrawler.dashboard.rendering import is_failure
 
 if TYPE_CHECKING:
@@ -19,7 +26,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.state import JobStatus
-    from moviecrawler.dashboard.sources import PageReads
+    from moviecrawler.dashboard.sources import Runs
+    from moviecrawler.frontier.contract import RunReport
 
 _FEW_RUNS = 10
 """Runs that are shown unless all are asked for."""
@@ -33,20 +41,21 @@ class Crawls(Page):
     template = "crawls.html"
     title = "Crawls"
 
-    def show(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
-        return self._one(request, reads) if request.path else self._all(request, reads)
+    def show(self, request: PageRequest) -> Variables:
+        return self._one(request) if request.path else self._all(request)
 
-    def _all(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
-        ask_runs = reads.start(self.sources.queue, self.sources.runs)
-        jobs = reads.start("Redis", self.node.state.snapshot)()
+    def _all(self, request: PageRequest) -> Variables:
+        ask_runs = request.reads.start_runs()
+        cluster = request.reads.start_cluster()()
         runs = ask_runs()
-        ordered = [*jobs.running, *jobs.pending, *jobs.finished] if jobs else []
-        results = Counter(word for status in ordered for word in _results_of(status))
-        found = [status for status in ordered if _fits(status, request)]
+        jobs = [*cluster.running, *cluster.pending, *cluster.finished] if cluster else []
+        found = [status for status in jobs if _fits(status, request)]
         first = (request.page - 1) * ROWS
         every_run = runs.report.runs if runs else []
-        current = [run for run in every_run if run.is_current]
-        shown = every_run if request.value("runs") == "all" else (current or every_run)[:_FEW_RUNS]
+        shown = every_run
+        if request.value("runs") != "all":
+            shown = [run for run in every_run if run.is_current] or every_run
+            shown = shown[:_FEW_RUNS]
         return {
             # A refresh would empty the field of the search.
             "refreshes": "find" not in request.values,
@@ -54,39 +63,44 @@ class Crawls(Page):
             "q": request.value("q"),
             "spider": request.value("spider"),
             "result": request.value("result"),
-            "jobs": jobs,
-            "results": results,
-            "spiders": sorted({status.job.spider for status in ordered}),
-            "found": found,
+            "jobs": cluster and jobs,
+            "results": Counter(word for status in jobs for word in _results_of(status)),
+            "spiders": sorted({status.job.spider for status in jobs}),
             "rows": found[first : first + ROWS],
-            "run_of": {
-                status.job.key: runs.find(self.sources.run_of(status.job)) if runs else None
-                for status in ordered
-                if status.outcome is None
-            },
+            "run_of": partial(self._run_of, runs),
             "page": request.page,
             "has_more": first + ROWS < len(found) and request.page < MOST_PAGES,
             "runs": runs,
             "shown_runs": shown,
-            "account_bar": account_bar,
         }
 
-    def _one(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+    def _run_of(self, runs: Runs | None, status: JobStatus) -> RunReport | None:
+        """Return the run of a job that is not finished, if it is known."""
+        if runs is None or status.outcome is not None:
+            return None
+        return runs.find(self.sources.run_of(status.job))
+
+    def _one(self, request: PageRequest) -> Variables:
         if len(request.path) != 2:  # noqa: PLR2004 - project and job
             raise RefusedError("there is no such page", 404)
-        ask_runs = reads.start(self.sources.queue, self.sources.runs)
-        ask_nodes = reads.start("Redis", self.node.state.nodes)
-        snapshot = reads.start("Redis", self.node.state.snapshot)()
-        status = known(snapshot, reads).find(*request.path)
+        reads = request.reads
+        ask_runs = reads.start_runs()
+        cluster = reads.require(reads.start_cluster()())
+        status = cluster.find(*request.path)
         if status is None:
             raise RefusedError(
-                "there is no such job; of the jobs that are over only the latest are kept", 404
+                "there is no such job; of the finished jobs only the latest are kept", 404
             )
         log, why = _log_tail(self.node, status)
-        nodes = ask_nodes() or []
         runs = ask_runs()
-        log_path = log_url(status.job.project, status.job.spider, status.job.id)
+        log_path = log_url(status.job)
         is_asked = request.value("ask") == "cancel" and status.outcome is None
+        # Each node has the log of what it ran; the others may keep theirs elsewhere.
+        urls = {
+            start.node: url_of_node(start.node, cluster.nodes)
+            for start in status.history
+            if start.node != self.node.name
+        }
         return {
             "template": "job.html",
             "title": f"{status.job.spider}: job {status.job.id}",
@@ -96,14 +110,8 @@ class Crawls(Page):
             "log": log,
             "no_log": why,
             "log_path": log_path,
-            # Each node has the log of what it ran; the others may keep theirs elsewhere.
-            "log_urls": {
-                start.node: url_of_node(start.node, nodes) + log_path
-                for start in status.history
-                if start.node != self.node.name and url_of_node(start.node, nodes)
-            },
-            "run": runs.find(self.sources.run_of(status.job)) if runs else None,
-            "account_bar": account_bar,
+            "log_urls": {node: url + log_path for node, url in urls.items() if url},
+            "run": runs and runs.find(self.sources.run_of(status.job)),
         }
 
     def do_cancel(self, request: PageRequest) -> tuple[str, str]:

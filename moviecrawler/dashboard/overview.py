@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from moviecrawler.dashboard.charts import hour_bars
-from moviecrawler.dashboard.pages import Page, PageRequest
+from moviecrawler.dashboard.pages import Page, PageRequest, Variables
 from moviecrawler.dashboard.rendering import (
     State,
     counted,
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.figures import SiteFigures
     from moviecrawler.cluster.state import JobStatus, NodeInfo
-    from moviecrawler.dashboard.sources import Counts, PageReads, Runs
-    from moviecrawler.frontier.contract import SiteState
+    from moviecrawler.dashboard.sources import Counts, Runs
+    from moviecrawler.frontier.contract import RunReport, SiteState
 
 _LATE_SHARE = 0.5
 """Share of a node's lease after which its heartbeat is late; one is sent in each third."""
@@ -44,43 +44,33 @@ class Overview(Page):
     template = "overview.html"
     title = "Overview"
 
-    def show(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
-        state = self.node.state
-        ask_jobs = reads.start("Redis", state.snapshot)
-        ask_nodes = reads.start("Redis", state.nodes)
-        ask_lost = reads.start("Redis", state.lost_nodes)
-        ask_runs = reads.start(self.sources.queue, self.sources.runs)
-        ask_counts = None
-        if self.sources.has_database:
-            ask_counts = reads.start("The database", self.sources.counts)
-        jobs = ask_jobs()
-        nodes = ask_nodes()
-        lost = ask_lost()
+    def show(self, request: PageRequest) -> Variables:
+        ask_cluster = request.reads.start_cluster()
+        ask_runs = request.reads.start_runs()
+        ask_counts = request.reads.start_counts()
+        cluster = ask_cluster()
         runs = ask_runs()
-        counts = ask_counts and ask_counts()
-        late_seconds = _LATE_SHARE * self.node.options.lease_seconds
+        counts = ask_counts()
+        cards = cards_of(counts, runs, cluster.nodes if cluster else ())
+        concerns = list(concerns_of_sites(cards))
         coming = None
-        if jobs is not None:
-            coming = {self.sources.run_of(one.job) for one in (*jobs.pending, *jobs.running)}
-        cards = cards_of(counts, runs, nodes)
-        found = [
-            *concerns_of_sites(cards),
-            *concerns_of_nodes(nodes, lost),
-            *(concerns_of_jobs(jobs.finished, time.time()) if jobs else ()),
-            *(concerns_of_runs(runs, coming) if runs else ()),
-        ]
+        if cluster is not None:
+            concerns += concerns_of_nodes(cluster.nodes, cluster.lost)
+            concerns += concerns_of_jobs(cluster.finished, time.time())
+            jobs = [*cluster.pending, *cluster.running]
+            coming = {self.sources.run_of(status.job) for status in jobs}
+        if runs is not None:
+            concerns += concerns_of_runs(runs, coming)
+        late_seconds = _LATE_SHARE * self.node.options.lease_seconds
         return {
             "refreshes": True,
-            "concerns": sorted(found, key=lambda concern: concern.level != "bad"),
+            "concerns": sorted(concerns, key=lambda concern: concern.level != "bad"),
             "most": _MOST_CONCERNS,
             "cards": cards,
             "counts": counts,
-            "jobs": jobs,
-            "is_new": jobs is not None and not (jobs.eggs and jobs.jobs),
-            "nodes": None
-            if nodes is None
-            else [(one, state_of(one, late_seconds)) for one in nodes],
-            "lost": lost or {},
+            "cluster": cluster,
+            "is_new": cluster is not None and not (cluster.eggs and cluster.jobs),
+            "state_of": partial(state_of, late_seconds=late_seconds),
         }
 
 
@@ -90,7 +80,7 @@ def state_of(node: NodeInfo, late_seconds: float) -> State:
         return State("calm", "draining")
     if node.unfit:
         return State("bad", "unfit", "; ".join(node.unfit.values()))
-    if node.heard_seconds_ago > late_seconds:
+    if node.heartbeat_age_seconds > late_seconds:
         return State("warn", "late")
     return State("good", "up")
 
@@ -103,40 +93,34 @@ class Card:
     """A site's figures. None is unknown."""
 
     site: str
-    gate: State | None = None
-    unreachable: Mapping[str, str] = field(default_factory=dict)
+    unreachable: Mapping[str, str]
     """Why it can't be reached, by the node."""
+    gate: State | None = None
     counts: SiteFigures | None = None
-    bars: Sequence[Any] = ()
     hours: Sequence[int] = ()
     """Titles read in each of the last hours."""
     state: SiteState | None = None
-    open_runs: int | None = None
-    to_go: int = 0
+    open_runs: Sequence[RunReport] | None = None
+    """The runs with open requests."""
 
 
-def cards_of(
-    counts: Counts | None, runs: Runs | None, nodes: Sequence[NodeInfo] | None
-) -> list[Card]:
+def cards_of(counts: Counts | None, runs: Runs | None, nodes: Sequence[NodeInfo]) -> list[Card]:
     """Return the figures of each site: also of one that only the database knows."""
     cards = []
     for site in dict.fromkeys([*SITES, *(counts.sites if counts else ())]):
-        card = Card(site=site)
+        unreachable = {
+            node.name: node.unreachable[site] for node in nodes if site in node.unreachable
+        }
+        card = Card(site=site, unreachable=unreachable)
         if counts is not None:
             card.counts = counts.sites.get(site)
             card.hours = counts.hours.get(site, ())
-            card.bars = hour_bars(card.hours)
-        for node in nodes or ():
-            if site in node.unreachable:
-                card.unreachable = {**card.unreachable, node.name: node.unreachable[site]}
         if runs is not None:
-            card.state = runs.report.sites.get(site)
-            own = [run for run in runs.report.runs if run.site == site and run.account.open]
-            card.open_runs = len(own)
-            card.to_go = sum(run.account.open for run in own)
-        if card.state is not None:
-            now = runs.report.now if runs else 0.0
-            card.gate = gate_of(card.state, card.unreachable, now)
+            report = runs.report
+            card.state = report.sites.get(site)
+            card.open_runs = [run for run in report.runs if run.site == site and run.account.open]
+            if card.state is not None:
+                card.gate = gate_of(card.state, unreachable, report.now)
         cards.append(card)
     return cards
 
@@ -172,16 +156,14 @@ class Concern(NamedTuple):
     path: str = ""
 
 
-def concerns_of_nodes(
-    nodes: Sequence[NodeInfo] | None, lost: Mapping[str, float] | None
-) -> Iterator[Concern]:
+def concerns_of_nodes(nodes: Sequence[NodeInfo], lost: Mapping[str, float]) -> Iterator[Concern]:
     """Yield what is wrong with nodes."""
-    if nodes is not None and not any(node.takes_jobs for node in nodes):
+    if not any(node.takes_jobs for node in nodes):
         yield Concern("bad", "No node takes jobs", "Start a node, or see the log of one")
-    for name, at in (lost or {}).items():
+    for name, at in lost.items():
         why = "Its heartbeats stopped, and its jobs run elsewhere. Start it again, or see its log"
         yield Concern("bad", f"Node {name} is lost", why, at)
-    for node in nodes or ():
+    for node in nodes:
         if node.unfit:
             why = f"{'; '.join(node.unfit.values())}. It takes jobs again as soon as that is mended"
             yield Concern("bad", f"{node.name} takes no jobs", why, node.unfit_since)
@@ -255,6 +237,6 @@ def concerns_of_runs(runs: Runs, coming: Collection[RunName | None] | None) -> I
             yield Concern("bad", what, why, None, "Details", run_path(run))
         is_idle = run.account.open > 0 and run.state == "no worker"
         if is_idle and coming is not None and name not in coming:
-            what = f"{site}: {counted(run.account.open, 'request')} to go, and no worker"
+            what = f"{site}: {counted(run.account.open, 'request')} queued, no worker"
             why = f"Nobody works on run {run.run}"
             yield Concern("warn", what, why, run.started_at, "Resume or drop", run_path(run))

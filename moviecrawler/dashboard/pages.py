@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 journal = Logger()
 
+Variables = dict[str, Any]
+"""What a template shows, by name."""
 SECURITY = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
@@ -109,6 +111,8 @@ class PageRequest:
     """The first value of each parameter."""
     errors: Mapping[str, str] = field(default_factory=dict)
     """What is wrong in a form, by field."""
+    reads: PageReads = field(init=False)
+    """What its page reads; `Page.answer` sets it."""
 
     def value(self, name: str) -> str:
         """Return a parameter, stripped; empty when it is missing.
@@ -148,7 +152,7 @@ class Page(Resource):
         self.here = here
         self.menu = menu
 
-    def show(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+    def show(self, request: PageRequest) -> Variables:
         """Return the template's variables. Raises RefusedError, and AwayError when all is unknown.
 
         They may replace the page's `template` and `title`, and set `refreshes`: the browser asks
@@ -168,12 +172,12 @@ class Page(Resource):
 
     def answer(self, request: PageRequest) -> Answer:
         """Return the answer to a request; every error becomes a page. Call it in a thread."""
-        reads = PageReads(self.sources)
+        request.reads = PageReads(self.sources)
         try:
             if request.method == "POST":
-                return self._act(request, reads)
+                return self._act(request)
             if request.method in {"GET", "HEAD"}:
-                return self._page(request, reads, **self.show(request, reads))
+                return self._page(request, **self.show(request))
             code = http.NOT_ALLOWED
             sentence = "this takes GET, HEAD and POST"
         except redis.exceptions.RedisError as error:
@@ -191,9 +195,9 @@ class Page(Resource):
             sentence = f"this page has a fault ({type(error).__name__}); the node's log has more"
             code = http.INTERNAL_SERVER_ERROR
         sentence = sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith(".") else ".")
-        return self._page(request, reads, code, template="refused.html", problem=sentence)
+        return self._page(request, code, template="refused.html", problem=sentence)
 
-    def _act(self, request: PageRequest, reads: PageReads) -> Answer:
+    def _act(self, request: PageRequest) -> Answer:
         """Carry out a form and redirect, or show it again with what is wrong in it.
 
         The form's method returns the path, and the name of a sentence of `NOTICES`.
@@ -208,14 +212,16 @@ class Page(Resource):
             path, notice = getattr(self, f"do_{action}")(request)
         except FormError as error:
             request.errors = error.errors
-            return self._page(request, reads, http.BAD_REQUEST, **self.show(request, reads))
+            return self._page(request, http.BAD_REQUEST, **self.show(request))
         target = f"{request.base}{path}?{urlencode({'notice': notice})}"
         return Answer(http.SEE_OTHER, b"", {"Location": target})
 
-    def _page(
-        self, request: PageRequest, reads: PageReads, code: int = http.OK, **variables: Any
-    ) -> Answer:
-        path = "/".join([self.here, *(quote(part, safe="") for part in request.path)])
+    def path_of(self, request: PageRequest) -> str:
+        """Return the path of a request, without the prefix of a reverse proxy."""
+        return "/".join([self.here, *(quote(part, safe="") for part in request.path)])
+
+    def _page(self, request: PageRequest, code: int = http.OK, **variables: Any) -> Answer:
+        path = self.path_of(request)
         given = {} if request.method == "POST" else request.values
         kept = {name: text for name, text in given.items() if name not in _PASSING}
 
@@ -235,7 +241,7 @@ class Page(Resource):
             "here": self.here,
             "link": link,
             "menu": self.menu,
-            "causes": reads.causes,
+            "causes": request.reads.causes,
             "errors": request.errors,
             "node": self.node.name,
             "has_database": self.sources.has_database,
@@ -262,13 +268,6 @@ class Static(File):
 
     def directoryListing(self) -> Any:
         return notFound()
-
-
-def known(value: Any, reads: PageReads) -> Any:
-    """Return a value without which there is no page. Raises AwayError when it is unknown."""
-    if value is None:
-        raise AwayError(next(iter(reads.causes.values())).sentence)
-    return value
 
 
 def _read_request(request: Request) -> PageRequest:

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.filters import do_filesizeformat
 
 from moviecrawler.basics.clock import utc_text
+from moviecrawler.frontier.contract import OUTCOMES
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.cluster.jobs import Job, Outcome
     from moviecrawler.cluster.state import JobStatus
-    from moviecrawler.frontier.contract import RunReport
+    from moviecrawler.frontier.contract import Account, RunReport
 
 STATIC = files(__package__).joinpath("static")
 NONE = "\N{EN DASH}"
@@ -163,6 +164,33 @@ def run_state(run: RunReport) -> State:
     return state._replace(more=f"until {when(site.stopped_until)}: {site.refusal}")
 
 
+class Segment(NamedTuple):
+    """A part of a bar of requests."""
+
+    name: str
+    requests: int
+    start: int
+    """How many requests the parts before it have."""
+
+
+def account_bar(account: Account) -> list[Segment]:
+    """Return what became of a run's requests, without outcomes that none of them has.
+
+    >>> from moviecrawler.frontier.contract import Account
+    >>> account_bar(Account(requested=4, stored=1, open=3))[1]
+    Segment(name='to go', requests=3, start=1)
+    """
+    counts = {outcome: getattr(account, outcome) for outcome in OUTCOMES}
+    counts |= {"lost": account.lost, "to go": account.open}
+    bar: list[Segment] = []
+    start = 0
+    for name, count in counts.items():
+        if count:
+            bar.append(Segment(name, count, start))
+            start += count
+    return bar
+
+
 def job_path(job: Job) -> str:
     """Return the path of a job's page."""
     return f"/crawls/{quote(job.project, safe='')}/{quote(job.id, safe='')}"
@@ -211,6 +239,7 @@ def _environment() -> Environment:
         "when": when,
     }
     made.globals |= {
+        "account_bar": account_bar,
         "counted": counted,
         "job_path": job_path,
         "job_state": job_state,

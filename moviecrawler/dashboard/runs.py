@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Literal
 
-from moviecrawler.dashboard.charts import account_bar
-from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError, known
+from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError, Variables
 from moviecrawler.dashboard.rendering import site_name
 from moviecrawler.frontier.contract import RUN_SITES, RunName
 
 if TYPE_CHECKING:
-    from moviecrawler.dashboard.sources import PageReads
     from moviecrawler.frontier.contract import Backend
 
 _TICKED = "letter."
@@ -26,25 +23,26 @@ class RunPage(Page):
     template = "run.html"
     title = "Run"
 
-    def show(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+    def show(self, request: PageRequest) -> Variables:
         name = _name_of(request)
-        ask_jobs = reads.start("Redis", self.node.state.snapshot)
-        runs = known(reads.start(self.sources.queue, self.sources.runs)(), reads)
-        jobs = ask_jobs()
+        reads = request.reads
+        ask_cluster = reads.start_cluster()
+        runs = reads.require(reads.start_runs()())
+        cluster = ask_cluster()
         run = runs.find(name)
         if run is None:
             raise RefusedError("there is no such run; one that is not used for 7 days expires", 404)
-        letters = runs.letters.get(name, [])
-        asks = request.value("ask") if request.value("ask") in {"drop", "letters"} else ""
-        own = [one for one in (jobs.jobs if jobs else ()) if self.sources.run_of(one.job) == name]
+        jobs = cluster and [
+            status for status in cluster.jobs if self.sources.run_of(status.job) == name
+        ]
+        question = request.value("ask")
         return {
             "title": f"{site_name(run.site)}: run {run.run}",
-            "refreshes": not asks,
-            "asks": asks,
+            "refreshes": not question,
+            "asks": question,
             "run": run,
-            "letters": letters,
-            "jobs": None if jobs is None else own[:_JOBS],
-            "bar": account_bar(run.account),
+            "letters": runs.letters.get(name, []),
+            "jobs": jobs and jobs[:_JOBS],
         }
 
     def do_drop(self, request: PageRequest) -> tuple[str, str]:
@@ -68,8 +66,7 @@ class RunPage(Page):
         async def end_all(queue: Backend) -> int:
             return sum([await getattr(queue, end)(name, letter_id) for letter_id in ticked])
 
-        path = "/".join([self.here, *(quote(part, safe="") for part in request.path)])
-        return path, notice if self.sources.with_queue(end_all) else "no-letters"
+        return self.path_of(request), notice if self.sources.with_queue(end_all) else "no-letters"
 
 
 def _name_of(request: PageRequest) -> RunName:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 from uuid import uuid4
+
+from msgspec.structs import replace
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job, check_job
 from moviecrawler.cluster.state import Argument
-from moviecrawler.dashboard.pages import FormError, Page, PageRequest, RefusedError, known
+from moviecrawler.dashboard.pages import FormError, Page, PageRequest, RefusedError, Variables
 from moviecrawler.dashboard.rendering import job_path
 from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.runs import describe_crawl, name_of_arguments
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from moviecrawler.cluster.state import Egg, Snapshot
-    from moviecrawler.dashboard.sources import PageReads, Runs, Sources
+    from moviecrawler.dashboard.sources import Runs, Sources
     from moviecrawler.frontier.contract import RunReport
 
 _ARGUMENT = "argument."
@@ -59,13 +61,11 @@ class Schedule(Page):
     template = "schedule.html"
     title = "Schedule a job"
 
-    def show(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
-        ask_runs = None
-        if wanted := request.value("run"):
-            ask_runs = reads.start(self.sources.queue, self.sources.runs)
-        jobs: Snapshot = known(reads.start("Redis", self.node.state.snapshot)(), reads)
+    def show(self, request: PageRequest) -> Variables:
+        ask_runs = request.reads.start_runs() if request.value("run") else None
+        jobs = request.reads.require(request.reads.start_cluster()())
         if ask_runs is not None:
-            site, _, name = wanted.partition("/")
+            site, _, name = request.value("run").partition("/")
             job = _job_of_run(self.sources, ask_runs(), RunName(site, name), jobs)
         elif again := request.value("again"):
             project, _, job_id = again.partition("/")
@@ -73,32 +73,27 @@ class Schedule(Page):
             if status is None:
                 raise RefusedError("there is no such job any more, so it can't run again", 404)
             job = status.job
-        elif len(request.path) == 2:  # noqa: PLR2004 - project and spider
-            job = Job(project=request.path[0], spider=request.path[1], id="")
         elif request.path:
-            raise RefusedError("there is no such page", 404)
+            job = _job_of_path(request)
         else:
             return {"job": None, "eggs": [find_egg(jobs.eggs, one) for one in jobs.projects]}
-        eggs = [egg for egg in jobs.eggs if egg.project == job.project]
+        eggs = [egg for egg in reversed(jobs.eggs) if egg.project == job.project]
         if not any(job.spider in egg.spiders for egg in eggs):
             raise RefusedError(f"no version of {job.project} has a spider {job.spider!r}", 404)
+        versions = [egg.version for egg in eggs]
         return {
             "title": f"Schedule {job.spider}",
             "job": job,
             "path": f"/schedule/{quote(job.project, safe='')}/{quote(job.spider, safe='')}",
-            "latest": eggs[-1].version,
-            "versions": dict.fromkeys(
-                [*([job.version] if job.version else []), *(egg.version for egg in reversed(eggs))]
-            ),
-            "fields": list(_fields(job, eggs[-1], request.values)),
-            "value": lambda name, otherwise="": request.values.get(name, otherwise),
+            "latest": versions[0],
+            "versions": dict.fromkeys(filter(None, [job.version, *versions])),
+            "fields": list(_fields(job, eggs[0], request.values)),
+            "value": request.values.get,
         }
 
     def do_schedule(self, request: PageRequest) -> tuple[str, str]:
         """Queue the job of a form. Raises FormError."""
-        if len(request.path) != 2:  # noqa: PLR2004 - project and spider
-            raise RefusedError("there is no such page", 404)
-        project, spider = request.path
+        job = _job_of_path(request)
         errors: dict[str, str] = {}
         given = {prefix: _values(request, prefix, errors) for prefix in _MORE}
         priority = 0.0
@@ -106,9 +101,8 @@ class Schedule(Page):
             priority = float(request.value("priority") or 0)
         except ValueError:
             errors["priority"] = f"{request.value('priority')[:40]!r} is not a number"
-        job = Job(
-            project=project,
-            spider=spider,
+        job = replace(
+            job,
             id=uuid4().hex,
             version=request.value("version") or None,
             settings=given[_SETTING],
@@ -130,21 +124,31 @@ class Schedule(Page):
     def _check_values(self, job: Job) -> dict[str, str]:
         """Return what is wrong with single values, by the fields that they could have."""
         errors = {}
-        pairs = [(_ARGUMENT, *pair) for pair in job.arguments.items()]
-        pairs += [(_SETTING, *pair) for pair in job.settings.items()]
-        for prefix, name, value in pairs:
-            single: Any = {_MORE[prefix]: {name: value}}
-            one = Job(project=job.project, spider=job.spider, id=job.id, **single)
+        none = replace(job, arguments={}, settings={}, priority=0.0)
+        jobs = {
+            _ARGUMENT + name: replace(none, arguments={name: value})
+            for name, value in job.arguments.items()
+        }
+        for name, value in job.settings.items():
+            jobs[_SETTING + name] = replace(none, settings={name: value})
+        for field, one in jobs.items():
             try:
                 check_job(one, self.node.options.job_settings)
                 if job.spider in SITES:
                     describe_crawl(job.spider, self.sources.settings, one.arguments)
             except ConfigurationError as error:
-                errors[prefix + name] = str(error)
+                errors[field] = str(error)
         limit = job.arguments.get("limit", "1")
         if job.spider in SITES and not (limit.isdecimal() and int(limit[:18])):
             errors[f"{_ARGUMENT}limit"] = f"{limit[:40]!r} is not a whole number of at least 1"
         return errors
+
+
+def _job_of_path(request: PageRequest) -> Job:
+    if len(request.path) != 2:  # noqa: PLR2004 - project and spider
+        raise RefusedError("there is no such page", 404)
+    project, spider = request.path
+    return Job(project=project, spider=spider, id="")
 
 
 def _fields(job: Job, egg: Egg, values: Mapping[str, str]) -> Iterator[Field]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.database.short_transactions import ShortTransactions
 
+Row = Any
+"""A row of a query: its columns are attributes."""
 _SEARCH = read_sql("search.sql")
 _BY_ID = (
     "SELECT f.title_id, f.imdb_id, f.title, f.year, f.kind, f.popularity, 1 AS matches,"
@@ -71,7 +73,7 @@ def tsquery(text: str) -> str | None:
     return " & ".join(f"'{word}'" for word in words) + ":*" if words else None
 
 
-def search(database: ShortTransactions, wanted: Search, first: int, limit: int) -> list[Any]:
+def search(database: ShortTransactions, wanted: Search, first: int, limit: int) -> list[Row]:
     """Return `limit` titles after the first `first`, as rows of `search.sql`.
 
     An IMDb id finds its title. Raises AwayError.
@@ -86,10 +88,10 @@ def search(database: ShortTransactions, wanted: Search, first: int, limit: int) 
     return _rows(database, _SEARCH, **given, most=MAX_RANKED, first=first, limit=limit)
 
 
-def _rows(database: ShortTransactions, statement: str, /, **arguments: Any) -> list[Any]:
+def _rows(database: ShortTransactions, statement: str, /, **arguments: Any) -> list[Row]:
     with database.transaction() as cursor:
         cursor.execute(statement, arguments)
-        found: list[Any] = cursor.fetchall()
+        found: list[Row] = cursor.fetchall()
         return found
 
 
@@ -137,7 +139,7 @@ def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any]:
     return found
 
 
-def similar(database: ShortTransactions, title_id: int, most: int) -> list[Any]:
+def similar(database: ShortTransactions, title_id: int, most: int) -> list[Row]:
     """Return the titles that have most in common with one. Raises AwayError."""
     query = "SELECT title_id, title, year, shared FROM similar_titles(%(id)s, %(most)s)"
     return _rows(database, query, id=title_id, most=most)
@@ -157,11 +159,11 @@ _BANDS = (9.0, 8.0, 7.0, 6.0, 5.0)
 class SeriesGrid(NamedTuple):
     """The seasons of a series, and its episodes by season and number."""
 
-    seasons: Sequence[Any] = ()
+    seasons: Sequence[Row] = ()
     """Rows of `season_scores`, with the columns of every score."""
     columns: Sequence[int] = ()
     """Numbers of episodes, in ascending order."""
-    rows: Mapping[int, Mapping[int, Any]] = {}
+    rows: Mapping[int, Mapping[int, Row]] = {}
     """By season, and by number, rows of `series_episodes.sql`. Of two episodes with one number, the
     first."""
 
@@ -172,7 +174,7 @@ def read_series(database: ShortTransactions, title_id: int) -> SeriesGrid:
     Raises AwayError.
     """
     seasons = _rows(database, _SEASONS, id=title_id, seasons=_MAX_SEASONS)
-    rows: dict[int, dict[int, Any]] = {}
+    rows: dict[int, dict[int, Row]] = {}
     for episode in _rows(database, _EPISODES, id=title_id, episodes=_MAX_EPISODES):
         rows.setdefault(episode.season, {}).setdefault(episode.episode, episode)
     return SeriesGrid(
@@ -180,7 +182,7 @@ def read_series(database: ShortTransactions, title_id: int) -> SeriesGrid:
     )
 
 
-def series_of(database: ShortTransactions, title_ids: Sequence[int]) -> dict[int, Any]:
+def series_of(database: ShortTransactions, title_ids: Sequence[int]) -> dict[int, Row]:
     """Return rows of `series_of_titles.sql` by title_id, for the seasons and episodes among titles.
 
     Raises AwayError.

@@ -5,7 +5,6 @@ An answer is a value, or unknown with its cause.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 import time
@@ -25,14 +24,15 @@ from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.redis_client import state_error
-from moviecrawler.frontier.runs import budgets_of, describe_crawl, frontier, run_name
+from moviecrawler.frontier.runs import budgets_of, describe_crawl, run_name, with_queue
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.node import Node
+    from moviecrawler.cluster.state import Snapshot
     from moviecrawler.frontier.contract import Backend, DeadLetter, FrontierReport, RunReport
     from moviecrawler.sites import Site
 
@@ -93,7 +93,7 @@ class Runs:
 
 
 class PageReads:
-    """What one page asks."""
+    """What one page reads. A function that begins to read returns what waits for the value."""
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
@@ -104,11 +104,28 @@ class PageReads:
     def start(
         self, store: Store, read: Callable[..., T], *arguments: Any
     ) -> Callable[[], T | None]:
-        """Begin to ask in a thread.
-
-        Return what waits for the answer: None when there is none by the deadline.
-        """
+        """Begin to read in a thread; the value is None when there is none by the deadline."""
         return partial(self._wait, store, self._sources.submit(store, read, *arguments))
+
+    def start_cluster(self) -> Callable[[], Snapshot | None]:
+        """Begin to read the jobs, versions and nodes."""
+        return self.start("Redis", self._sources.node.state.snapshot)
+
+    def start_runs(self) -> Callable[[], Runs | None]:
+        """Begin to read the runs and their dead letters."""
+        return self.start(self._sources.queue, self._sources.runs)
+
+    def start_counts(self) -> Callable[[], Counts | None]:
+        """Begin to read the catalogue's figures; there are none without a database."""
+        if not self._sources.has_database:
+            return lambda: None
+        return self.start("The database", self._sources.counts)
+
+    def require(self, value: T | None) -> T:
+        """Return a value without which there is no page. Raises AwayError when it is unknown."""
+        if value is None:
+            raise AwayError(next(iter(self.causes.values())).sentence)
+        return value
 
     def _wait(self, store: Store, answer: Future[T]) -> T | None:
         try:
@@ -223,26 +240,19 @@ class Sources:
 
     def frontier(self) -> FrontierReport:
         """Return the state of the sites and the runs. Raises AwayError and ConfigurationError."""
-        report: FrontierReport = self.with_queue(self._read_report)
-        return report
+        return self.with_queue(self._read_report)
 
     def runs(self) -> Runs:
         """Return the sites, the runs and their dead letters.
 
         Raises AwayError and ConfigurationError.
         """
-        runs: Runs = self.with_queue(self._read_runs)
-        return runs
+        return self.with_queue(self._read_runs)
 
-    def with_queue(self, use: Callable[[Backend], Any]) -> Any:
+    def with_queue(self, use: Callable[[Backend], Coroutine[Any, Any, T]]) -> T:
         """Return what a coroutine of the queue returns. Raises AwayError and ConfigurationError."""
-
-        async def run() -> Any:
-            async with frontier(self.settings) as backend:
-                return await use(backend)
-
         try:
-            return asyncio.run(run())
+            return with_queue(self.settings, use)
         except FrontierError as error:
             raise AwayError(str(error)) from error
 

@@ -6,16 +6,25 @@ The latter has its scores, their history, its credits and their sources.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.catalogue.store import boost
 from moviecrawler.dashboard.charts import history_chart
-from moviecrawler.dashboard.pages import MOST_PAGES, ROWS, Page, PageRequest, RefusedError, known
+from moviecrawler.dashboard.pages import (
+    MOST_PAGES,
+    ROWS,
+    Page,
+    PageRequest,
+    RefusedError,
+    Variables,
+)
 from moviecrawler.dashboard.rendering import number
 from moviecrawler.dashboard.search import (
     MAX_RANKED,
+    Row,
     Search,
     SeriesGrid,
     colour_of,
@@ -29,9 +38,8 @@ from moviecrawler.items import TitleKind
 from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from moviecrawler.dashboard.sources import PageReads
     from moviecrawler.items import Movie
 
 _SIMILAR = 8
@@ -43,8 +51,8 @@ _SHOWN = 8
 class Found(NamedTuple):
     """A page of titles."""
 
-    rows: Sequence[Any]
-    series_of: Mapping[int, Any]
+    rows: Sequence[Row]
+    series_of: Mapping[int, Row]
     """Of the seasons and episodes among them."""
 
 
@@ -54,35 +62,32 @@ class Titles(Page):
     template = "titles.html"
     title = "Titles"
 
-    def show(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
-        return self._one(request, reads) if request.path else self._list(request, reads)
+    def show(self, request: PageRequest) -> Variables:
+        return self._one(request) if request.path else self._list(request)
 
-    def _list(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+    def _list(self, request: PageRequest) -> Variables:
         wanted = Search(
             text=request.value("q")[:200],
             kind=request.value("kind") or None,
             site=request.value("site") or None,
             sort=request.value("sort") or None,
         )
-        ask_counts = None
-        if wanted == Search() and self.sources.has_database:
-            ask_counts = reads.start("The database", self.sources.counts)
+        ask_counts = request.reads.start_counts()
         first = (request.page - 1) * ROWS
-        found = reads.start("The database", self._search, wanted, first)()
-        counts = ask_counts and ask_counts()
+        found = request.reads.start("The database", self._search, wanted, first)()
+        counts = ask_counts() if wanted == Search() else None
+        matches = found.rows[0].matches if found and found.rows else 0
         return {
             "wanted": wanted,
             "found": found,
-            "matches": found.rows[0].matches if found and found.rows else 0,
+            "matches": matches,
             "max_ranked": MAX_RANKED,
             "titles": counts and counts.titles,
             "kinds": get_args(TitleKind),
             "sites": dict.fromkeys([*SITES, *([wanted.site] if wanted.site else [])]),
             "sorts": list(SCOREBOARD_KINDS),
-            "first": first,
             "page": request.page,
-            "has_more": bool(found and found.rows and found.rows[0].matches > first + ROWS)
-            and request.page < MOST_PAGES,
+            "has_more": matches > first + ROWS and request.page < MOST_PAGES,
         }
 
     def _search(self, wanted: Search, first: int) -> Found:
@@ -91,18 +96,20 @@ class Titles(Page):
         parts = [row.title_id for row in rows if row.kind in {"season", "episode"}]
         return Found(rows, series_of(database, parts) if parts else {})
 
-    def _one(self, request: PageRequest, reads: PageReads) -> dict[str, Any]:
+    def _one(self, request: PageRequest) -> Variables:
         title_id = _title_id(request)
         database = self.sources.database
+        reads = request.reads
         ask_part = reads.start("The database", series_of, database, [title_id])
         ask_grid = reads.start("The database", read_series, database, title_id)
         ask_similar = reads.start("The database", similar, database, title_id, _SIMILAR)
-        found = known(reads.start("The database", read_title, database, title_id)(), reads)
-        if found["title"] is None:
+        found = reads.require(reads.start("The database", read_title, database, title_id)())
+        title = found["title"]
+        if title is None:
             raise RefusedError("there is no such title; it may have been matched with another", 404)
         return {
             "template": "title.html",
-            "title": found["title"].title or found["title"].imdb_id or "A title without a name",
+            "title": title.title or title.imdb_id or "A title without a name",
             "found": found,
             "part": (ask_part() or {}).get(title_id),
             "grid": ask_grid() or SeriesGrid(),
@@ -129,44 +136,55 @@ def _title_id(request: PageRequest) -> int:
     return int(path)
 
 
-_FACTS: dict[str, Callable[[Movie], Any]] = {
-    "Title": lambda r: r.title,
-    "Original title": lambda r: r.original_title,
-    "Kind": lambda r: r.title_type or r.kind,
-    "Year": lambda r: f"{r.year}–{r.end_year}" if r.end_year else r.year,  # noqa: RUF001 - a range
-    "Released": lambda r: r.release_date,
-    "Runtime": lambda r: r.runtime_minutes and f"{r.runtime_minutes} min",
-    "Certificate": lambda r: r.certificate,
-    "Genres": lambda r: r.genres,
-    "Countries": lambda r: r.countries,
-    "Languages": lambda r: r.languages,
-    "Series": lambda r: r.series_title,
-    "Season": lambda r: r.season,
-    "Episode": lambda r: r.episode,
-    "Seasons": lambda r: r.season_count,
-    "Episodes": lambda r: r.episode_count,
-    "Critics' reviews linked": lambda r: r.critic_review_count,
-    "Plot": lambda r: r.plot,
-    "Taglines": lambda r: r.taglines,
-    "Critics' consensus": lambda r: r.consensus,
-    "Keywords": lambda r: r.keywords,
-    "Interests": lambda r: r.interests,
-    "Awards": lambda r: [
-        f"{award.event or 'all'}: {award.wins} won, {award.nominations} nominated"
-        for award in r.awards
-    ],
-    "Recommends": lambda r: [other.title for other in r.related if other.relation == "similar"],
-    "Connections": lambda r: [
-        f"{other.connection or 'see'} {other.title}"
-        for other in r.related
-        if other.relation == "connection"
-    ],
-    "Money": lambda r: [
-        f"{amount.kind.replace('_', ' ')}: {number(amount.value)} {amount.currency}"
-        for amount in r.amounts
-    ],
-    "Other ids": lambda r: [f"{name} {value}" for name, value in r.external_ids.items()],
+_NAMES = {
+    "Released": "release_date",
+    "Certificate": "certificate",
+    "Genres": "genres",
+    "Countries": "countries",
+    "Languages": "languages",
+    "Series": "series_title",
+    "Season": "season",
+    "Episode": "episode",
+    "Seasons": "season_count",
+    "Episodes": "episode_count",
+    "Critics' reviews linked": "critic_review_count",
+    "Plot": "plot",
+    "Taglines": "taglines",
+    "Critics' consensus": "consensus",
+    "Keywords": "keywords",
+    "Interests": "interests",
 }
+"""Fields that are shown as they are."""
+
+
+def _facts_of(movie: Movie) -> dict[str, Any]:
+    """Return what a site states of a title."""
+    facts = {
+        "Title": movie.title,
+        "Original title": movie.original_title,
+        "Kind": movie.title_type or movie.kind,
+        "Year": movie.year,
+        "Until": movie.end_year,
+        "Runtime": movie.runtime_minutes and f"{movie.runtime_minutes} min",
+    }
+    facts |= {name: getattr(movie, field) for name, field in _NAMES.items()}
+    return facts | {
+        "Awards": [
+            f"{award.event or 'all'}: {award.wins} won, {award.nominations} nominated"
+            for award in movie.awards
+        ],
+        "Recommends": [other.title for other in movie.related if other.relation == "similar"],
+        "Connections": [
+            f"{other.connection or 'see'} {other.title}"
+            for other in movie.related
+            if other.relation == "connection"
+        ],
+        "Money": [
+            f"{amount.kind.replace('_', ' ')}: {number(amount.value)} {amount.currency}"
+            for amount in movie.amounts
+        ],
+        "Other ids": [f"{name} {value}" for name, value in movie.external_ids.items()],
+    }
 
 
 def _said(value: Any) -> str:
@@ -182,5 +200,8 @@ def _said(value: Any) -> str:
 
 def _facts(records: Sequence[Movie]) -> dict[str, list[str]]:
     """Return each fact that a site states, with the sites' words in the order of the records."""
-    facts = {name: [_said(read(record)) for record in records] for name, read in _FACTS.items()}
+    facts: defaultdict[str, list[str]] = defaultdict(list)
+    for record in records:
+        for name, value in _facts_of(record).items():
+            facts[name].append(_said(value))
     return {name: said for name, said in facts.items() if any(said)}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from contextlib import asynccontextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
@@ -16,7 +17,7 @@ from moviecrawler.sites.hosts import hosts_of
 from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from moviecrawler.politeness.budgets import Budget
     from moviecrawler.sites import Site
 
+T = TypeVar("T")
 _MAX_NAME_CHARACTERS = 50
 """Characters of the arguments in the name of a run."""
 _MAX_CHARACTERS = 200
@@ -114,6 +116,21 @@ async def frontier(settings: BaseSettings) -> AsyncIterator[Backend]:
         yield backend
     finally:
         await backend.close()
+
+
+def with_queue(settings: BaseSettings, use: Callable[[Backend], Coroutine[Any, Any, T]]) -> T:
+    """Open the queues for a coroutine, and return its result.
+
+    Errors of the queues are MovieCrawlerErrors.
+    """
+
+    async def run() -> T:
+        async with frontier(settings) as backend:
+            return await use(backend)
+
+    # `asyncio.run` would leave no event loop for Scrapy.
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        return runner.run(run())
 
 
 def budgets_of(settings: BaseSettings) -> dict[RunSite, Budget]:

@@ -133,7 +133,7 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
     output = two.get("nodes.json").json["nodes"]
     assert [node["name"] for node in output] == ["node1", "node2"]
     assert {key for node in output for key in node["processes"]} == {f"other/{other}", f"toy/{job}"}
-    assert all(node["memory"] > 0 and node["heard_seconds_ago"] < 12 for node in output)
+    assert all(node["memory"] > 0 and node["heartbeat_age_seconds"] < 12 for node in output)
     figures = one.get("metrics").text
     for line in (
         "moviecrawler_slots 2.0",
@@ -411,7 +411,7 @@ def test_seconds_without_redis_lose_and_double_nothing(
     breakable: Cluster, server: RedisServer
 ) -> None:
     def counted() -> Counter[tuple[str, Result]]:
-        return ClusterState(NodeOptions(redis_url=server.url)).counters().jobs
+        return Counter(ClusterState(NodeOptions(redis_url=server.url)).snapshot().results)
 
     notes = breakable.folder
     (one, two) = breakable.nodes

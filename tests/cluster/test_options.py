@@ -50,7 +50,7 @@ def test_others_reach_it_with_a_password_and_this_machine_without_one() -> None:
         ),
         (
             {"SCRAPYD_MAX_DEATHS": "3"},
-            "SCRAPYD_MAX_DEATHS is no option of a node; correct or remove it",
+            "SCRAPYD_MAX_DEATHS is not an option of a node; correct or remove it",
         ),
         ({"SCRAPYD_JOB_SETTINGS": "all"}, "job_settings is 'all'; set it to allowed or any"),
         ({"SCRAPYD_LEASE_SECONDS": "2.999"}, "lease_seconds is '2.999'; set it to a number from 3"),

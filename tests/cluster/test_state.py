@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
-import redis
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster import keys
@@ -165,11 +164,11 @@ def test_the_queue_and_the_outcomes_have_a_bound(state: ClusterState) -> None:
     assert beat(state, "a", takes=True).taken is None, "they have no records"
 
 
-def test_any_change_is_seen_in_the_next_snapshot_and_without_one_nothing_is_read(
+def test_each_change_makes_a_new_version_and_figures_of_memory_make_none(
     state: ClusterState, redis_url: str
 ) -> None:
     other = ClusterState(NodeOptions(redis_url=redis_url))
-    seen = [state.snapshot()]
+    versions = [state.version()]
     for change in (
         lambda: beat(other, "a"),
         lambda: other.schedule(job()),
@@ -179,23 +178,13 @@ def test_any_change_is_seen_in_the_next_snapshot_and_without_one_nothing_is_read
         lambda: other.leave("a"),
     ):
         change()
-        seen.append(state.snapshot())
-        assert seen[-1] is not seen[-2]
-        assert state.snapshot() is seen[-1]
+        versions.append(state.version())
+        assert versions[-1] != versions[-2]
     beat(other, "b")
-    last = state.snapshot()
+    last = state.version()
     beat(other, "b")
-    assert state.snapshot() is last
+    assert state.version() == last
     other.client.close()
-
-
-def test_readers_do_not_wait_for_each_other_while_redis_is_silent(
-    state: ClusterState, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("moviecrawler.cluster.state._ANSWER_SECONDS", 0.05)
-    with state._reading, pytest.raises(redis.exceptions.TimeoutError):
-        state.snapshot()
-    assert state.snapshot().jobs == []
 
 
 # --- Leases ---------------------------------------------------------------------------------------
@@ -216,7 +205,7 @@ def test_dead_node_s_job_goes_back_to_its_place_and_its_late_word_is_not_heard(
     assert 0 < state.now() - first.queued_at < 60
     dies(state, "a", "b")
     assert [pending.job.id for pending in state.snapshot().pending] == ["job1", "job2"]
-    assert state.counters().nodes_lost == 1
+    assert state.snapshot().nodes_lost == 1
     again = take(state, "b")
     assert again is not None
     assert (again.job, again.queued_at, again.starts) == (first.job, first.queued_at, 2)
@@ -255,7 +244,7 @@ def test_job_is_given_up_when_it_dies_each_time_and_gets_nowhere(
     )
     died = len(ends) if given_up and hours < 24 else ends.count("died")
     expected = {("imdb", "died"): died, ("imdb", "gave_up"): int(given_up)}
-    assert state.counters().jobs == {name: count for name, count in expected.items() if count}
+    assert state.snapshot().results == {name: count for name, count in expected.items() if count}
     assert {result for _, result in expected} <= set(RESULTS)
 
 
@@ -268,9 +257,9 @@ def test_silence_of_one_node_is_its_death_and_silence_of_all_is_redis_own(
     state.client.set(keys.LAST_BEAT, round(state.now() * 1000 - silent_ms))  # of a lease of 20 s
     assert list(beat(state, "b").dead) == dead
     assert runs_on(state) == ([] if dead else ["a"])
-    assert list(state.lost_nodes()) == dead
+    assert list(state.snapshot().lost) == dead
     beat(state, "a", "")
-    assert state.lost_nodes() == {}, "it is back"
+    assert state.snapshot().lost == {}, "it is back"
 
 
 def test_node_that_was_found_dead_keeps_its_job_unless_another_has_begun_it(
@@ -381,7 +370,7 @@ def test_job_that_is_cancelled_while_it_waits_is_not_forgotten(state: ClusterSta
     assert state.cancel("movies", "job1") == "pending"
     status = found(state)
     assert (status.state, status.history, status.first_started_at) == ("finished", [], None)
-    assert (reason(state), state.counters().jobs) == ("cancelled", {("imdb", "cancelled"): 1})
+    assert (reason(state), state.snapshot().results) == ("cancelled", {("imdb", "cancelled"): 1})
 
 
 def test_version_of_a_job_is_fixed_when_it_first_starts(state: ClusterState) -> None:

@@ -305,7 +305,6 @@ def _shift(state: ClusterState, job: Job, seconds: float) -> None:
     else:
         record["started_at"] -= seconds
     state.client.hset(keys.JOBS, job.key, msgspec.json.encode(record))
-    state.client.set(keys.CHANGED, f"{job.key} {seconds}")
 
 
 def fill_logs(folder: Path) -> None:

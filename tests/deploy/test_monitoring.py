@@ -345,10 +345,8 @@ def make_trouble_for_jobs(node: Node, redis: RedisServer, prometheus: Prometheus
     record = json.loads(redis.client.hget(keys.JOBS, "toy/left") or b"")
     record["job"]["id"] = "left"
     redis.client.hset(keys.JOBS, "toy/left", json.dumps({**record, "state": "pending"}))
-    redis.client.set(keys.CHANGED, "left")
     prometheus.wait_for("JobsWait")
     redis.client.hdel(keys.JOBS, "toy/left")
-    redis.client.set(keys.CHANGED, "gone")
 
 
 def make_trouble_for_nodes(
