@@ -71,15 +71,16 @@ def _parser_of_all(settings: Settings) -> argparse.ArgumentParser:
     from scrapy.addons import AddonManager  # noqa: PLC0415 - as above
     from scrapy.spiderloader import SpiderLoader  # noqa: PLC0415 - as above
 
-    from moviecrawler.commands.crawl import arguments_of_all  # noqa: PLC0415 - as above
     from moviecrawler.scrapy_internals import commands_of  # noqa: PLC0415 - as above
 
     AddonManager.load_pre_crawler_settings(settings)
     spiders = SpiderLoader.from_settings(settings)
+    commands = commands_of(settings)
+    crawl: Any = commands["crawl"]
 
     def spider_arguments(parsed_args: Any, **_: Any) -> Iterator[str]:
         if parsed_args.spider == "all":
-            return (f"{name}=" for name in sorted(arguments_of_all(spiders)))
+            return (f"{name}=" for name in sorted(crawl.arguments_of_all(spiders)))
         return _spider_arguments(spiders.load(parsed_args.spider))
 
     def setting_names(**_: Any) -> Iterator[str]:
@@ -87,7 +88,7 @@ def _parser_of_all(settings: Settings) -> argparse.ArgumentParser:
 
     parser = ArgumentParser(prog="moviecrawler")
     subparsers = parser.add_subparsers()
-    for name, command in commands_of(settings).items():
+    for name, command in commands.items():
         command.settings = settings
         subparser = subparsers.add_parser(
             name, help=command.short_desc(), conflict_handler="resolve"

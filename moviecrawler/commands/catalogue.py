@@ -72,15 +72,14 @@ class Command(BaseCommand, ScrapyCommand):
         """
         super().add_options(parser)
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        for run, options in _ACTIONS.items():
-            name = run.__name__.strip("_")
+        for name, (run, options) in _ACTIONS.items():
             own = actions.add_parser(
                 name, prog=f"scrapy catalogue {name}", conflict_handler="resolve"
             )
             ScrapyCommand.add_options(self, own)
             # A default would overwrite an option before the action.
-            for each in own._actions:  # noqa: SLF001
-                each.default = SUPPRESS
+            for argument in own._actions:  # noqa: SLF001
+                argument.default = SUPPRESS
             for names, parameters in options:
                 own.add_argument(*names, **parameters)
             own.set_defaults(run=run)
@@ -100,7 +99,7 @@ def _weight(text: str) -> float:
     with suppress(ValueError):
         if 0 < float(text) < 1e9:  # noqa: PLR2004 - well within a Postgres real
             return float(text)
-    raise ArgumentTypeError(f"{text!r} is no number above 0")
+    raise ArgumentTypeError(f"{text!r} is not a number above 0")
 
 
 def _years(text: str) -> tuple[int | None, int | None]:
@@ -127,7 +126,8 @@ def _origin(text: str) -> str:
     """
     if has_userinfo(text):
         raise ArgumentTypeError(
-            "it has a user or a password before its host, and is stored; fetch the files by hand"
+            "the URL seems to contain credentials and would be stored; download the files and pass "
+            "their path"
         )
     if "://" in text and not is_http_url(text):
         raise ArgumentTypeError(
@@ -144,7 +144,7 @@ def _title(text: str) -> tuple[Site, str]:
             found.append((site, parse_title_id(site, text)))
     if not found:
         raise ArgumentTypeError(
-            f"{text[:200]!r} is no title; give an id such as tt0111161, or its URL"
+            f"{text[:200]!r} is not a title; give an id such as tt0111161, or its URL"
         )
     if len(found) > 1:
         sites = " and ".join(site for site, _ in found)
@@ -239,12 +239,11 @@ def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) 
 
     now = utc_now()
     sites = []
-    for one in figures(database, now):
-        budget = _budget(command.settings, one.site)
-        caught_up_by = None if budget is None else one.caught_up_by(budget, now.date())
-        sites.append(
-            {**msgspec.to_builtins(one), "budget_a_day": budget, "caught_up_by": caught_up_by}
-        )
+    for site in figures(database, now):
+        budget = _budget(command.settings, site.site)
+        caught_up_by = None if budget is None else site.caught_up_by(budget, now.date())
+        own = {"budget_a_day": budget, "caught_up_by": caught_up_by}
+        sites.append({**msgspec.to_builtins(site), **own})
     if opts.json:
         print_json(sites, indent=2)
         return
@@ -319,10 +318,11 @@ def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     from moviecrawler.catalogue.figures import reviews
     from moviecrawler.catalogue.outcomes import decide
 
-    decisions = opts.accept + opts.refuse
-    if not decisions == (opts.site is not None) == (opts.title is not None):
+    is_list = not (opts.title or opts.site or opts.accept or opts.refuse)
+    is_decision = opts.title and opts.site and opts.accept != opts.refuse
+    if not (is_list or is_decision):
         raise ConfigurationError("to decide, give IMDb id, site and --accept or --refuse")
-    if not decisions:
+    if is_list:
         rows = reviews(database, opts.limit)
         for row in rows:
             title = f"{row.imdb_id or '?':12} {fold(row.title or '')} ({row.year or '?'})"
@@ -348,52 +348,61 @@ _LIMIT = option(
     "--limit", type=whole_number, default=20, metavar="N", help="rows to show (default: 20)"
 )
 _SITE = option("site", nargs="?", choices=tuple(SITES), metavar="SITE")
-_ACTIONS: dict[Callable[..., None], tuple[Option, ...]] = {
-    _import: (
-        option("source", choices=("imdb", "episodes", "tmdb", "wikidata", "csv")),
-        option(
-            "--from",
-            dest="origin",
-            type=_origin,
-            metavar="PATH|URL",
-            help="a file or folder, or another server",
-        ),
-        option(
-            "--kinds", type=_kinds, metavar="KIND,…", help="imdb: which titles (default: movie)"
-        ),
-        option(
-            "--min-votes",
-            type=partial(whole_number, above=-1),
-            default=0,
-            help="imdb: titles with so many votes",
-        ),
-        option(
-            "--years",
-            type=_years,
-            default=(None, None),
-            metavar="A-B",
-            help="imdb: of these years, such as 1990-",
-        ),
-    ),
-    _status: (JSON,),
-    _boost: (
-        option("titles", nargs="+", type=_title, metavar="ID|URL"),
-        option(
-            "--by",
-            type=_weight,
-            default=1.0,
-            metavar="N",
-            help="how much; the most boosted are fetched first",
+_ACTIONS: dict[str, tuple[Callable[..., None], tuple[Option, ...]]] = {
+    "import": (
+        _import,
+        (
+            option("source", choices=("imdb", "episodes", "tmdb", "wikidata", "csv")),
+            option(
+                "--from",
+                dest="origin",
+                type=_origin,
+                metavar="PATH|URL",
+                help="a file or folder, or another server",
+            ),
+            option(
+                "--kinds", type=_kinds, metavar="KIND,…", help="imdb: which titles (default: movie)"
+            ),
+            option(
+                "--min-votes",
+                type=partial(whole_number, above=-1),
+                default=0,
+                help="imdb: titles with at least that many votes",
+            ),
+            option(
+                "--years",
+                type=_years,
+                default=(None, None),
+                metavar="A-B",
+                help="imdb: of these years, such as 1990-",
+            ),
         ),
     ),
-    _due: (_SITE, _LIMIT),
-    _review: (
-        option("title", nargs="?", metavar="IMDB_ID"),
-        _SITE,
-        option("--accept", action="store_true", help="the page is the title's"),
-        option("--refuse", action="store_true", help="it is not, and won't be tried again"),
-        option("--page", metavar="SITE_ID", help="of several pages under review, this one"),
-        _LIMIT,
+    "status": (_status, (JSON,)),
+    "boost": (
+        _boost,
+        (
+            option("titles", nargs="+", type=_title, metavar="ID|URL"),
+            option(
+                "--by",
+                type=_weight,
+                default=1.0,
+                metavar="N",
+                help="how much; the most boosted are fetched first",
+            ),
+        ),
+    ),
+    "due": (_due, (_SITE, _LIMIT)),
+    "review": (
+        _review,
+        (
+            option("title", nargs="?", metavar="IMDB_ID"),
+            _SITE,
+            option("--accept", action="store_true", help="the page is the title's"),
+            option("--refuse", action="store_true", help="it is not, and won't be tried again"),
+            option("--page", metavar="SITE_ID", help="of several pages under review, this one"),
+            _LIMIT,
+        ),
     ),
 }
 """What does an action, and its arguments."""

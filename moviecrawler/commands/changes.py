@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from argparse import ArgumentTypeError
 from dataclasses import astuple
 from datetime import UTC, datetime
@@ -38,7 +37,7 @@ def _time(text: str) -> datetime:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise ArgumentTypeError(
-            f"{text!r} is no day such as 2026-11-28, and no time such as 2026-11-28T06:00"
+            f"{text!r} is not a day such as 2026-11-28, or a time such as 2026-11-28T06:00"
         ) from None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
@@ -82,32 +81,28 @@ class Command(BaseCommand, ScrapyCommand):
             print(f"nothing has changed since {min(times)}")
 
     def _since(self, opts: argparse.Namespace) -> dict[Site, datetime]:
-        """Return since when each site's changes are wanted."""
+        """Return since when each site's changes are printed."""
+        from moviecrawler.frontier.runs import with_queue
+
         sites = [opts.site] if opts.site else list(SITES)
         if opts.since is not None:
             return dict.fromkeys(sites, opts.since)
         try:
-            began = asyncio.run(self._last_crawls())
+            report = with_queue(self.settings, lambda queue: queue.read({}))
         except FrontierError as error:
             raise ConfigurationError(
                 f"when the last crawl began can't be read ({error}); say since when, with --since"
             ) from error
-        known = {site: began[site] for site in sites if site in began}
+        known = {
+            run.site: datetime.fromtimestamp(run.started_at, UTC)
+            for run in sorted(report.runs, key=lambda run: run.started_at)
+            if run.site in sites
+        }
         if not known:
             raise ConfigurationError(
                 "no crawl of the last days is known; say since when, with --since 2026-11-28"
             )
         return known
-
-    async def _last_crawls(self) -> dict[Site, datetime]:
-        from moviecrawler.frontier.runs import frontier
-
-        async with frontier(self.settings) as backend:
-            report = await backend.read({})
-        return {
-            run.site: datetime.fromtimestamp(run.started_at, UTC)
-            for run in sorted(report.runs, key=lambda run: run.started_at)
-        }
 
 
 def _table(changes: list[Change]) -> list[str]:

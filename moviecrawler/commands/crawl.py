@@ -66,6 +66,13 @@ class Command(CrawlCommand):
             " 2: wrong usage; 3: unfinished and in order, so that the same command goes on."
         )
 
+    @staticmethod
+    def arguments_of_all(spiders: SpiderLoaderProtocol) -> set[str]:
+        """Return the names of the arguments that `all` takes."""
+        from moviecrawler.sites import SITES
+
+        return {"wikidata"}.union(*(_arguments_of(spiders, site) for site in SITES)) - {"list"}
+
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Have a terminal show one line, and warnings, in place of the log."""
         super().process_options(args, opts)
@@ -180,7 +187,7 @@ class _PlanForAll:
         from moviecrawler.catalogue.id_lists import read_films
         from moviecrawler.sites import SITES
 
-        known = arguments_of_all(spiders)
+        known = Command.arguments_of_all(spiders)
         if "list" in arguments:
             raise ConfigurationError(
                 f"list is {arguments['list']!r}, which is a list of one site: crawl that site, or "
@@ -272,13 +279,6 @@ class _PlanForAll:
                 logger.info("Without an id on %s: %s", site, ", ".join(names))
                 parts.append(f"{len(names):,} on {site}: {shown}{more}")
         return "; ".join(parts)
-
-
-def arguments_of_all(spiders: SpiderLoaderProtocol) -> set[str]:
-    """Return the names of the arguments that `all` takes."""
-    from moviecrawler.sites import SITES
-
-    return {"wikidata"}.union(*(_arguments_of(spiders, site) for site in SITES)) - {"list"}
 
 
 def _arguments_of(spiders: SpiderLoaderProtocol, name: str) -> Collection[str]:

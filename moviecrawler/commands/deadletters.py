@@ -1,8 +1,8 @@
-"""`scrapy deadletters`: show requests that were given up, queue them again or drop them."""
+"""`scrapy deadletters`: show, requeue or drop dead-lettered requests."""
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Print the requests that were given up, queue them again or drop them.
+    """Print, requeue or drop dead-lettered requests.
 
     They are those of all machines with REDIS_URL, otherwise those of DATA_DIR. Without ids, all are
     listed or shown; `requeue` and `drop` take ids, or --all.
@@ -37,47 +37,46 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
+        from moviecrawler.frontier.runs import with_queue
+
         if opts.action in {"requeue", "drop"} and bool(opts.ids) == opts.all:
             raise ConfigurationError(
                 f"{opts.action} takes the ids of dead letters, or --all instead"
             )
-        asyncio.run(self._run(opts))
+        with_queue(self.settings, partial(self._run, opts))
 
-    async def _run(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.frontier.runs import frontier
-
+    async def _run(self, opts: argparse.Namespace, queue: Backend) -> None:
         missing = set(opts.ids)
         is_any = False
         prospects: dict[RunName, str] = {}
-        async with frontier(self.settings) as backend:
-            async for letter in backend.dead_letters(opts.site, opts.run):
-                if opts.ids and letter.id not in opts.ids:
-                    continue
-                is_any = True
-                missing.discard(letter.id)
-                # It may be gone: another operator can requeue or drop it meanwhile.
-                if opts.action == "requeue":
-                    if letter.run not in prospects:
-                        prospects[letter.run] = await _prospect(backend, letter.run)
-                    if await backend.requeue(letter.run, letter.id):
-                        where = f"{_where(letter)} {prospects[letter.run]}"
-                        print(printable(f"{letter.id} of {where}"))
-                elif opts.action == "drop":
-                    if await backend.drop_letter(letter.run, letter.id):
-                        print(printable(f"{letter.id} is dropped from {_where(letter)}"))
-                else:
-                    _print(letter, opts)
+        async for letter in queue.dead_letters(opts.site, opts.run):
+            if opts.ids and letter.id not in opts.ids:
+                continue
+            is_any = True
+            missing.discard(letter.id)
+            # It may be gone: another operator can requeue or drop it meanwhile.
+            if opts.action == "requeue":
+                if letter.run not in prospects:
+                    prospects[letter.run] = await _prospect(queue, letter.run)
+                if await queue.requeue(letter.run, letter.id):
+                    where = f"{_where(letter)} {prospects[letter.run]}"
+                    print(printable(f"{letter.id} of {where}"))
+            elif opts.action == "drop":
+                if await queue.drop_letter(letter.run, letter.id):
+                    print(printable(f"{letter.id} is dropped from {_where(letter)}"))
+            else:
+                _print(letter, opts)
         for letter_id in sorted(missing):
             self.fail(f"there is no dead letter {letter_id}")
         if not (is_any or opts.ids or opts.json):
             print("there are no dead letters")
 
 
-async def _prospect(backend: Backend, run: RunName) -> str:
+async def _prospect(queue: Backend, run: RunName) -> str:
     """Return what becomes of a dead letter of a run that is requeued now."""
     from moviecrawler.frontier.runs import name_of_arguments
 
-    report = await backend.read({}, run.site, run.name)
+    report = await queue.read({}, run.site, run.name)
     found = next(iter(report.runs), None)
     if found is not None and found.ended_at is None:
         if found.workers:

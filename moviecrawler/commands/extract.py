@@ -1,4 +1,4 @@
-"""`scrapy extract`: print what would be read from saved pages."""
+"""`scrapy extract`: print what would be extracted from saved pages."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     from moviecrawler.items import Entry, Page
 
 
+Record = dict[str, Any]
+"""What is printed of a page."""
+
+
 class Command(BaseCommand, ScrapyCommand):
-    """Print what would be read from saved pages, one JSON object a line."""
+    """Print what would be extracted from saved pages, one JSON object per line."""
 
     arguments = "[--url URL] FILE..."
     options = (
         option("files", nargs="+", metavar="FILE"),
         option(
             "--url",
-            help="where the page came from; the address that it names when not given",
+            help="the URL of the page; default: the canonical URL in it",
         ),
     )
 
@@ -46,7 +50,7 @@ class Command(BaseCommand, ScrapyCommand):
                 self.exitcode = 1
 
 
-def page_record(page: Page) -> dict[str, Any]:
+def page_record(page: Page) -> Record:
     """Return what is printed of a page.
 
     A title's page has its `item` as it is stored, with the `seasons` that the page lists. A page of
@@ -57,7 +61,7 @@ def page_record(page: Page) -> dict[str, Any]:
     """
     from moviecrawler.pipelines.validate import remove_wrong_values
 
-    record: dict[str, Any] = {"site": page.site, "kind": page.kind}
+    record: Record = {"site": page.site, "kind": page.kind}
     if page.movie is not None:
         try:
             for movie in (page.movie, *page.seasons):
@@ -71,7 +75,7 @@ def page_record(page: Page) -> dict[str, Any]:
     return record
 
 
-def _entry_record(entry: Entry) -> dict[str, Any]:
+def _entry_record(entry: Entry) -> Record:
     from msgspec import to_builtins
 
     from moviecrawler.sites import ID_SITE
@@ -81,7 +85,7 @@ def _entry_record(entry: Entry) -> dict[str, Any]:
     return {**to_builtins(entry), **shown}
 
 
-def _record(name: str, url: str | None) -> dict[str, Any]:
+def _record(name: str, url: str | None) -> Record:
     from moviecrawler.politeness.blocks import block_sign
     from moviecrawler.sites.pages import read_page
 

@@ -26,7 +26,7 @@ _CSV_COLUMNS = ("title", "year", "imdb_id", "decision", "reason")
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Print the IMDb title of each film of a list, one a line, in their order.
+    """Print the IMDb title of each film of a list, one per line, in their order.
 
     A line has the id if it is sure, the decision (accepted, review or refused), and why. FILMS is
     CSV with a header, or JSON Lines, with a title and a year; what it has of original_title,
@@ -43,7 +43,7 @@ class Command(BaseCommand, ScrapyCommand):
             "--format",
             choices=["jsonl", "csv"],
             default="jsonl",
-            help="default: jsonl, a JSON object a line, which also has the other candidates",
+            help="default: jsonl, a JSON object per line, which also has the other candidates",
         ),
         option(
             "--against",

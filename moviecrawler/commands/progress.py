@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from moviecrawler.frontier.contract import RunReport
+    from moviecrawler.frontier.contract import Backend, RunReport
 
 _HEADER = (
     "site",
@@ -57,52 +57,44 @@ class Command(BaseCommand, ScrapyCommand):
     options = (
         option("action", nargs="?", choices=["drop"], help="delete what the run has queued"),
         JSON,
-        option("--all", action="store_true", help="crawls that ended more than an hour ago, too"),
+        option(
+            "--all", action="store_true", help="crawls that finished more than an hour ago, too"
+        ),
         SITE,
         RUN,
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        if opts.action == "drop":
-            asyncio.run(self._drop(opts))
-        else:
-            self._show(opts)
+        from moviecrawler.frontier.runs import budgets_of, with_queue
 
-    def _show(self, opts: argparse.Namespace) -> None:
-        reports = [
-            report
-            for report in asyncio.run(self._read(opts))
-            if report.is_current or opts.all or opts.run is not None
-        ]
+        if opts.action == "drop":
+            with_queue(self.settings, partial(self._drop, opts))
+            return
+        budgets = budgets_of(self.settings)
+        report = with_queue(self.settings, lambda queue: queue.read(budgets, opts.site, opts.run))
+        self._show(opts, report.runs)
+
+    def _show(self, opts: argparse.Namespace, runs: Sequence[RunReport]) -> None:
+        shown = [run for run in runs if run.is_current or opts.all or opts.run is not None]
         if opts.json:
-            print_json({"runs": [figures_of(report) for report in reports]})
-        elif reports:
-            table = table_lines([_HEADER, *map(_cells, reports)], right=True)
-            print("\n".join([*table, *_sentences(reports)]))
+            print_json({"runs": [figures_of(run) for run in shown]})
+        elif shown:
+            table = table_lines([_HEADER, *map(_cells, shown)], right=True)
+            print("\n".join([*table, *_sentences(shown)]))
         elif opts.run is not None:
             self.fail(f"there is no run {opts.run!r}")
         else:
-            print("there is no such crawl; --all shows those that are over")
+            print("there is no such crawl; --all shows those that have finished")
 
-    async def _read(self, opts: argparse.Namespace) -> list[RunReport]:
-        from moviecrawler.frontier.runs import budgets_of, frontier
-
-        async with frontier(self.settings) as backend:
-            report = await backend.read(budgets_of(self.settings), opts.site, opts.run)
-        return report.runs
-
-    async def _drop(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.frontier.runs import frontier
-
+    async def _drop(self, opts: argparse.Namespace, queue: Backend) -> None:
         if opts.run is None:
             raise ConfigurationError("drop takes the name of a run: --run RUN")
         is_dropped = False
-        async with frontier(self.settings) as backend:
-            report = await backend.read({}, opts.site, opts.run)
-            for run in report.runs:
-                if await backend.drop_run(RunName(run.site, run.run)):
-                    is_dropped = True
-                    print(printable(_describe_dropped(run)))
+        report = await queue.read({}, opts.site, opts.run)
+        for run in report.runs:
+            if await queue.drop_run(RunName(run.site, run.run)):
+                is_dropped = True
+                print(printable(_describe_dropped(run)))
         if not is_dropped:
             where = "" if opts.site is None else f" of {opts.site}"
             self.fail(f"there is no run {opts.run!r}{where}")

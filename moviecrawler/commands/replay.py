@@ -1,8 +1,7 @@
-"""`scrapy replay`: read archived pages again, into the stores that are configured."""
+"""`scrapy replay`: re-extract archived pages into the enabled stores."""
 
 from __future__ import annotations
 
-import asyncio
 from argparse import ArgumentTypeError
 from datetime import date
 from hashlib import blake2b
@@ -37,11 +36,11 @@ def _day(text: str) -> date:
 
 
 class Command(BaseCommand, ScrapyCommand):
-    """Extract again from archived pages.
+    """Re-extract archived pages with the current code, without contacting the sites.
 
-    It asks no site. The same command goes on with a replay that was interrupted; when that is over,
-    it begins the next one. Exit code 1 when a page could not be read or an item not stored, and 3
-    when the rest is queued and the same command goes on.
+    The same command continues a replay that was interrupted; when that has finished, it starts the
+    next one. Exit code 1 when a page could not be extracted or an item not stored, and 3 when the
+    rest is queued and the same command continues.
     """
 
     requires_crawler_process = True
@@ -58,7 +57,12 @@ class Command(BaseCommand, ScrapyCommand):
     def execute(self, opts: argparse.Namespace) -> None:
         from moviecrawler.database.sqlite import FILE
         from moviecrawler.frontier.account import INCOMPLETE
-        from moviecrawler.frontier.runs import describe_arguments, open_backend
+        from moviecrawler.frontier.runs import (
+            describe_arguments,
+            open_backend,
+            run_name,
+            with_queue,
+        )
         from moviecrawler.pipelines.base import check_stores
         from moviecrawler.pipelines.files import check_data_dir
         from moviecrawler.spiders.base import MovieSpider
@@ -73,10 +77,9 @@ class Command(BaseCommand, ScrapyCommand):
         archive, files = self._open(opts)
         described = describe_arguments([], _facts(opts, crawler.settings))
         if not ((folder / FILE).exists() or crawler.settings.get("REDIS_URL")):
-            # What an earlier start has stored is gone with the database.
-            # `asyncio.run` would leave no event loop for Scrapy.
-            with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
-                runner.run(_begin_anew(crawler.settings, described))
+            # What an earlier start has stored is gone with the database, so the run begins anew.
+            run = run_name("replay", crawler.settings, described)
+            with_queue(crawler.settings, lambda queue: queue.drop_run(run))
         loader = self.crawler_process.spider_loader
         readers = [
             spider for name in loader.list() if issubclass(spider := loader.load(name), MovieSpider)
@@ -126,11 +129,3 @@ def _facts(opts: argparse.Namespace, settings: BaseSettings) -> dict[str, str]:
         "to": opts.end,
     }
     return {name: str(fact) for name, fact in facts.items() if fact is not None}
-
-
-async def _begin_anew(settings: BaseSettings, described: str) -> None:
-    """Drop what an earlier start has left of the run."""
-    from moviecrawler.frontier.runs import frontier, run_name
-
-    async with frontier(settings) as backend:
-        await backend.drop_run(run_name("replay", settings, described))

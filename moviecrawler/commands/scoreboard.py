@@ -11,7 +11,7 @@ import tempfile
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from scrapy.commands import ScrapyCommand
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping, Sequence
 
+    from moviecrawler.database.board import Row
     from moviecrawler.database.lookup import ScorePoint, Watching, WholeTitle
     from moviecrawler.database.schema import SchemaTables
     from moviecrawler.items import ScoreKind, TitleKind
@@ -142,7 +143,7 @@ class Command(BaseCommand, ScrapyCommand):
             raise ConfigurationError("--excel is for CSV; add --format csv, or --export")
         if opts.format == "parquet" and sys.stdout.isatty():
             raise ConfigurationError(
-                "parquet is no text for a terminal; write it to a file, with > scoreboard.parquet"
+                "parquet is not text for a terminal; write it to a file, with > scoreboard.parquet"
             )
         folder = Path(self.settings.get("DATA_DIR", "data"))
         try:
@@ -261,9 +262,7 @@ def _export_files(folder: Path, *, excel: bool) -> None:
 # --- Many titles ----------------------------------------------------------------------------------
 
 
-def _print(
-    types: Mapping[str, str], rows: Iterator[Mapping[str, Any]], opts: argparse.Namespace
-) -> None:
+def _print(types: Mapping[str, str], rows: Iterator[Row], opts: argparse.Namespace) -> None:
     from moviecrawler.pipelines.csv_export import csv_rows
 
     columns = opts.columns or list(types)
@@ -283,14 +282,14 @@ def _print(
             print(_plain_table(shown, columns) if opts.columns else render_table(shown, width))
 
 
-def _print_json(records: Iterator[dict[str, Any]]) -> None:
+def _print_json(records: Iterator[Row]) -> None:
     for number, record in enumerate(records):
         text = msgspec.json.format(msgspec.json.encode(record), indent=2).decode()
         sys.stdout.write((",\n" if number else "[\n") + "  " + text.replace("\n", "\n  "))
     sys.stdout.write("\n]\n")
 
 
-def _print_parquet(records: Iterator[dict[str, Any]], columns: Mapping[str, str]) -> None:
+def _print_parquet(records: Iterator[Row], columns: Mapping[str, str]) -> None:
     """Print a Parquet file, which DuckDB makes of a CSV file in bounded memory."""
     import duckdb
 
@@ -311,7 +310,7 @@ def _print_parquet(records: Iterator[dict[str, Any]], columns: Mapping[str, str]
             shutil.copyfileobj(made, sys.stdout.buffer)
 
 
-def _plain_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+def _plain_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
     """Return the values of columns as they are stored, in lines."""
     from moviecrawler.pipelines.csv_export import csv_cell
 
@@ -322,7 +321,7 @@ def _plain_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> s
     return "\n".join(table_lines([columns, *cells]))
 
 
-def render_table(rows: Sequence[Mapping[str, Any]], width: int = 100) -> str:
+def render_table(rows: Sequence[Row], width: int = 100) -> str:
     """Return the rows as lines under a header, without a newline at the end.
 
     Columns that do not fit into the width are left out, such as votes.
@@ -366,18 +365,18 @@ def _heading(kind: ScoreKind, *, is_wide: bool) -> str:
     return heading if is_wide else score.short_heading or heading
 
 
-def _score(row: Mapping[str, Any], kind: ScoreKind) -> str:
+def _score(row: Row, kind: ScoreKind) -> str:
     columns = SCORES[kind].columns
     assert columns is not None  # noqa: S101 - it is one of the scoreboard
     mark = "*" if kind == ID_SITE and _is_derived(row) else ""
     return score_text(kind, row[columns[0]]) + mark
 
 
-def _is_derived(row: Mapping[str, Any]) -> bool:
+def _is_derived(row: Row) -> bool:
     return bool(row.get("imdb_rating_derived"))
 
 
-def _full_title(row: Mapping[str, Any]) -> str:
+def _full_title(row: Row) -> str:
     """Return a title; of a season or an episode with its series and number."""
     title = row["title"]
     if "series_title" not in row:

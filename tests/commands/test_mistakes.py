@@ -93,15 +93,19 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
         (
             ["catalogue", "import", "imdb", "--from", "http://me:s3cret@h"],
             2,
-            "it has a user or a password before its host",
+            "the URL seems to contain credentials",
         ),
-        (["catalogue", "boost", "0111161"], 2, "'0111161' is no title"),
+        (["catalogue", "boost", "0111161"], 2, "'0111161' is not a title"),
         (
             ["catalogue", "boost", "tv/a"],
             2,
             "'tv/a' may be a title of metacritic and rottentomatoes; give its URL",
         ),
-        (["catalogue", "boost", "tt0111161", "--by", "-1"], 2, "--by: '-1' is no number above 0"),
+        (
+            ["catalogue", "boost", "tt0111161", "--by", "-1"],
+            2,
+            "--by: '-1' is not a number above 0",
+        ),
         (["catalogue", "due", "imbd"], 2, "invalid choice: 'imbd'"),
         (
             ["catalogue", *DATABASE, "review", "tt0111161", "--accept"],
@@ -120,7 +124,7 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
         ),
         (["catalogue", "status"], 2, "DATABASE_URL is not set"),
         (["catalogue", "status", *DATABASE], 1, "scrapy catalogue: "),
-        (["changes", "--since", "monday"], 2, "--since: 'monday' is no day such as 2026-11-28"),
+        (["changes", "--since", "monday"], 2, "--since: 'monday' is not a day such as 2026-11-28"),
         (["changes", "--since", "2026-11-28"], 1, "movies.sqlite3 yet; crawl first: "),
         (["scoreboard", "--limit", "0"], 2, "--limit: '0' is not an integer greater than 0"),
         (
