@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta
 
@@ -54,6 +54,10 @@ Pixels = Annotated[int, Meta(ge=1, le=100_000, extra={"unit": "pixels"})]
 Minutes = Annotated[int, Meta(ge=1, le=100_000, extra={"unit": "minutes"})]
 Rank250 = Annotated[int, Meta(ge=1, le=250)]
 Time = Annotated[datetime, Meta(tz=True)]
+
+T = TypeVar("T")
+Few = Annotated[list[T], Meta(max_length=500)]
+Many = Annotated[list[T], Meta(max_length=5_000)]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -321,11 +325,11 @@ class Movie(Noted):
     Tomatoes."""
     runtime_minutes: Minutes | None = None
     """Its length. The longest film known has 51,420 minutes."""
-    genres: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
+    genres: Few[Text] = field(default_factory=list)
     """Genres, by the names that the page uses."""
-    countries: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
+    countries: Few[Text] = field(default_factory=list)
     """Countries of origin, by the names that the page uses."""
-    languages: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
+    languages: Few[Text] = field(default_factory=list)
     """Languages spoken in it, by the names that the page uses."""
     certificate: Text | None = None
     """The short form shown: R, PG-13, TV-14, or what the visitor's country uses."""
@@ -339,24 +343,24 @@ class Movie(Noted):
     """As the width."""
     credits: Annotated[list[Credit], Meta(max_length=20_000)] = field(default_factory=list)
     """Directors, writers, creators and cast, each role in page order, nobody twice in a role."""
-    scores: Annotated[list[Score], Meta(max_length=500)] = field(default_factory=list)
+    scores: Few[Score] = field(default_factory=list)
     """At most one of each kind; empty when the title is unrated."""
-    other_titles: Annotated[list[OtherTitle], Meta(max_length=5_000)] = field(default_factory=list)
+    other_titles: Many[OtherTitle] = field(default_factory=list)
     """In IMDb's order, the movie's own title among them; only IMDb's datasets have them."""
-    amounts: Annotated[list[Amount], Meta(max_length=500)] = field(default_factory=list)
+    amounts: Few[Amount] = field(default_factory=list)
     """Budget and box office; at most one of each kind."""
-    offers: Annotated[list[Offer], Meta(max_length=500)] = field(default_factory=list)
+    offers: Few[Offer] = field(default_factory=list)
     """Where to watch it, in page order."""
-    keywords: Annotated[list[Text], Meta(max_length=5_000)] = field(default_factory=list)
+    keywords: Many[Text] = field(default_factory=list)
     """The most relevant first; a title page on IMDb shows five. On Metacritic these are its
     tags."""
-    interests: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
+    interests: Few[Text] = field(default_factory=list)
     """IMDb's finer genres, such as "Dark Comedy"; plain genres are among them."""
-    taglines: Annotated[list[LongText], Meta(max_length=500)] = field(default_factory=list)
+    taglines: Few[LongText] = field(default_factory=list)
     """Advertising lines, such as those on its posters."""
-    awards: Annotated[list[Award], Meta(max_length=500)] = field(default_factory=list)
+    awards: Few[Award] = field(default_factory=list)
     """At most one for each event; empty when it has neither won nor been nominated."""
-    related: Annotated[list[RelatedTitle], Meta(max_length=5_000)] = field(default_factory=list)
+    related: Many[RelatedTitle] = field(default_factory=list)
     """The site's recommendations and connections, in page order; no title twice in a relation."""
     consensus: LongText | None = None
     """Rotten Tomatoes' critics' consensus: one sentence, without markup."""
@@ -390,7 +394,7 @@ class Movie(Noted):
     """Episodes of a series or a season, as the site counts them."""
     source: Source = "page"
     """page, list or dataset; see `Source`."""
-    unknown_fields: Annotated[list[Text], Meta(max_length=500)] = field(default_factory=list)
+    unknown_fields: Few[Text] = field(default_factory=list)
     """Columns that pages (rows, datasets) of this kind normally fill, but of which this one says
     nothing: those of the view `movies`, such as `metascore`, `imdb_votes`, `directors` or `budget`.
     What other tables alone have is named by table and kind: `offers`, `credits.cast`,

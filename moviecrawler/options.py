@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import socket
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -33,25 +32,31 @@ if TYPE_CHECKING:
 _HOST_AND_PORT = r"(?!\S*@)[\w.:\[\]-]+:\d{1,5}"
 _URL = r"https?://[\w.\[\]-][^\s?#@]*"
 _DATASET = "(?:basics|ratings|crew|principals|names|akas|episode)"
-_BASE_URL = Meta(pattern=rf"^{_URL}\Z")
-_OTHER_URL = Meta(pattern=rf"^({_URL})?\Z")
-_TUNNEL = Meta(pattern=rf"^http://{_HOST_AND_PORT}/?\Z")
-_DATASETS = Meta(pattern=rf"^\s*{_DATASET}(\s*,\s*{_DATASET})*\s*\Z")
-_HEADER = Meta(pattern=r"^[\x20-\x7e]*\Z")
-_NAME = Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}\Z")
-_KEY = Meta(pattern=r"%\(name\)s")
-_FORMS = {
-    _BASE_URL.pattern: "a scheme and host such as http://127.0.0.1:8000",
-    _OTHER_URL.pattern: "a scheme and host such as http://127.0.0.1:8000, or remove it",
-    _TUNNEL.pattern: "where Tor's HTTPTunnelPort listens, such as http://127.0.0.1:9080",
-    _DATASETS.pattern: (
-        "basics, ratings, crew, principals, names, akas and episode, or some of them"
-    ),
-    _HEADER.pattern: "plain ASCII, such as a URL, as it is sent in a header",
-    _NAME.pattern: "up to 64 letters, digits, dots, hyphens and underscores",
-    _KEY.pattern: "one such as '%(name)s:start_urls'",
-}
-"""What to set a text to that has to match a pattern."""
+_BASE_URL = Meta(
+    pattern=rf"^{_URL}\Z",
+    description="a scheme and host such as http://127.0.0.1:8000",
+)
+_OTHER_URL = Meta(
+    pattern=rf"^({_URL})?\Z",
+    description="a scheme and host such as http://127.0.0.1:8000, or remove it",
+)
+_TUNNEL = Meta(
+    pattern=rf"^http://{_HOST_AND_PORT}/?\Z",
+    description="where Tor's HTTPTunnelPort listens, such as http://127.0.0.1:9080",
+)
+_DATASETS = Meta(
+    pattern=rf"^\s*{_DATASET}(\s*,\s*{_DATASET})*\s*\Z",
+    description="basics, ratings, crew, principals, names, akas and episode, or some of them",
+)
+_HEADER = Meta(
+    pattern=r"^[\x20-\x7e]*\Z",
+    description="plain ASCII, such as a URL, as it is sent in a header",
+)
+_NAME = Meta(
+    pattern=r"^[A-Za-z0-9_.-]{1,64}\Z",
+    description="up to 64 letters, digits, dots, hyphens and underscores",
+)
+_KEY = Meta(pattern=r"%\(name\)s", description="one such as '%(name)s:start_urls'")
 
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Name = Annotated[str, _NAME]
@@ -76,7 +81,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """
         given = {name: settings.get(name) for name in cls.__struct_encode_fields__}
         empty = (None, "") if cls.EMPTY_IS_DEFAULT else (None,)
-        texts = _text_settings(cls)
+        texts = {name for name, default in cls.defaults().items() if isinstance(default, str)}
         plain = {
             name: str(value) if name in texts and isinstance(value, os.PathLike | int) else value
             for name, value in given.items()
@@ -87,7 +92,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         except msgspec.ValidationError as error:
             # It ends with "at `$.faults`", or for a part "at `$.faults[...]`".
             path = re.findall(r"\$\.(\w+)", str(error))[-1]
-            kind = next(field.type for field in _fields(cls) if field.encode_name == path)
+            fields = inspect.type_info(cls).fields  # type: ignore[attr-defined]
+            kind = next(field.type for field in fields if field.encode_name == path)
             raise ConfigurationError(
                 f"{path} is {shown_value(path, given[path])}; set it to {_form_of(kind)}"
             ) from None
@@ -103,21 +109,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def _fields(options: type[Options]) -> tuple[inspect.Field, ...]:
-    """Return the fields of a struct with their types."""
-    described = inspect.type_info(options)
-    assert isinstance(described, inspect.StructType)  # noqa: S101 - it is one
-    return described.fields
-
-
-@cache
-def _text_settings(options: type[Options]) -> frozenset[str]:
-    """Return the settings that are texts."""
-    return frozenset(
-        field.encode_name for field in _fields(options) if isinstance(field.type, inspect.StrType)
-    )
-
-
 def _form_of(kind: inspect.Type) -> str:
     """Return what a value of a type looks like."""
     match kind:
@@ -125,8 +116,10 @@ def _form_of(kind: inspect.Type) -> str:
             return "1 or 0"
         case inspect.LiteralType(values=values):
             return " or ".join(map(str, values))
-        case inspect.StrType(pattern=pattern):
-            return _FORMS.get(pattern or "", "a text")
+        case inspect.StrType():
+            return "a text"
+        case inspect.Metadata(extra_json_schema={"description": form}):
+            return str(form)
         case inspect.IntType(ge=lowest, le=highest) | inspect.FloatType(ge=lowest, le=highest):
             number = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
             bounds = f" of at least {lowest:g}" if lowest is not None else ""
