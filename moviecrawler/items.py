@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from msgspec import Meta
+from msgspec import Meta, json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Site = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,39}\Z")]
 """A site, by the name of its spider, such as `imdb`. `sites/` is the registry by which it is
@@ -421,14 +424,36 @@ class Movie(Noted):
 
 
 @dataclass(slots=True, kw_only=True)
+class EncodedMovie:
+    """A movie of IMDb's datasets in JSON, unchecked."""
+
+    site_id: Id
+    kind: TitleKind
+    encoded: bytes
+
+    def movie(self) -> Movie:
+        """Return the movie, whatever its values are."""
+        values: dict[str, Any] = json.decode(self.encoded)
+        values["scores"] = [Score(**score) for score in values["scores"]]
+        values["credits"] = [Credit(**credit) for credit in values["credits"]]
+        values["other_titles"] = [OtherTitle(**title) for title in values["other_titles"]]
+        values["scraped_at"] = datetime.fromisoformat(values["scraped_at"])
+        return Movie(**values)
+
+
+@dataclass(slots=True, kw_only=True)
 class Batch:
     """Movies that pass the pipelines together: for each alone, Scrapy takes as long as a store."""
 
-    movies: list[Movie]
+    unchecked: list[EncodedMovie]
+    note_of: Callable[[Movie, str], Fetched]
+    """Returns the note of the movie of an id."""
     response: Any
     """Scrapy's response of the request that they came of."""
+    movies: list[Movie] = field(default_factory=list)
+    """Those that the checks have let pass."""
     encoded: list[bytes] = field(default_factory=list)
-    """Each of the movies in JSON, once they are checked."""
+    """Each of the movies in JSON."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -27,7 +27,7 @@ EPISODES = "title.episode.tsv.gz"
 _SUFFIX = ".tsv.gz"
 _TITLES = f"""
 SELECT tconst,
-    json_array({COLUMNS["title.basics"]}, NULL),
+    json_array({COLUMNS["title.basics"]}),
     coalesce(TRY_CAST(numVotes AS BIGINT), 0) AS votes
 FROM {{}} LEFT JOIN ratings USING (tconst)
 WHERE titleType IN $types AND votes >= $fewest

@@ -25,18 +25,12 @@ if TYPE_CHECKING:
     """Returns the id of each stored title, and its `scraped_at` in UTC, as isoformat has it."""
 
 _IDS_AT_ONCE = 5_000
-_NONE = "SELECT '' AS id, 0::HUGEINT AS digest, '' AS read_at, '' AS request WHERE false"
+_NONE = "SELECT '' AS id, 0::UBIGINT AS digest, '' AS read_at, '' AS request WHERE false"
 _DIGESTS = """
-    CREATE TABLE digests AS
-    SELECT id, sum(hash(dataset, row, $version)) AS digest
-    FROM rows
-    GROUP BY id"""
-_UNCHANGED = """
-    CREATE OR REPLACE TABLE unchanged AS
-    SELECT known.id, known.read_at, known.request
-    FROM known
-    JOIN stored USING (id, read_at)
-    {}"""
+    CREATE OR REPLACE TABLE new_digests AS
+    SELECT id, hash(basics, ratings, episode, crew, principals, akas, $version) AS digest
+    FROM rows"""
+_UNCHANGED = "INSERT INTO unchanged SELECT id, read_at, request FROM kept"
 _REMEMBERED = """
     COPY (
         SELECT
@@ -77,28 +71,36 @@ class KnownTitles:
         asked = repr((request, files, self._version))
         self._request = f"{hashlib.sha256(asked.encode()).hexdigest()} "
         try:
-            tables.run(f"CREATE TABLE known AS FROM '{_quoted(self._path)}'")
+            # Earlier versions kept larger numbers, of which one does not fit.
+            columns = "id, CAST(digest AS UBIGINT) AS digest, read_at, request"
+            tables.run(f"CREATE TABLE known AS SELECT {columns} FROM '{_quoted(self._path)}'")
         except duckdb.Error:  # there is none, or it is damaged
             tables.run(f"CREATE TABLE known AS {_NONE}")
         times = tables.folder / "stored.csv"
         with times.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(stored())
         form = "auto_detect = false, delim = ',', columns = {'id': 'VARCHAR', 'read_at': 'VARCHAR'}"
-        tables.run(f"CREATE TABLE stored AS FROM read_csv('{_quoted(times)}', {form})")
+        given = f"read_csv('{_quoted(times)}', {form})"
+        tables.run(
+            f"CREATE TABLE kept AS SELECT known.* FROM known JOIN {given} USING (id, read_at)"
+        )
+        tables.run("CREATE TABLE digests (id VARCHAR, digest UBIGINT)")
 
     def find_request(self) -> bool:
         """Return whether the same was read of the same files, and is stored as it was then."""
         same = "WHERE starts_with(request, $request)"
-        self._tables.run(_UNCHANGED.format(same), request=self._request)
-        found = self._tables.run("SELECT request, count(*) FROM unchanged GROUP BY request")
-        return [request for request, _ in found] == [
-            f"{self._request}{count}" for _, count in found
-        ] and len(found) == 1
+        counted = f"SELECT request, count(*) FROM kept {same} GROUP BY request"
+        found = self._tables.run(counted, request=self._request)
+        if len(found) != 1 or found[0][0] != f"{self._request}{found[0][1]}":
+            return False
+        self._tables.run(f"{_UNCHANGED} {same}", request=self._request)
+        return True
 
     def find_rows(self) -> None:
-        """Find the titles whose rows, in the table `rows`, are the same as before."""
+        """Find which of the titles in the table `rows` have the same rows as before."""
         self._tables.run(_DIGESTS, version=self._version)
-        self._tables.run(_UNCHANGED.format("JOIN digests USING (id, digest)"))
+        self._tables.run("INSERT INTO digests FROM new_digests")
+        self._tables.run(f"{_UNCHANGED} JOIN new_digests USING (id, digest)")
 
     def unchanged(self) -> Iterator[list[str]]:
         """Yield the ids of the titles that were found, in parts."""

@@ -15,7 +15,7 @@ from moviecrawler.basics.progress import Progress
 from moviecrawler.datasets.known import KnownTitles
 from moviecrawler.datasets.tables import BASICS, CHARTS, NO_ID, RATINGS, Tables
 from moviecrawler.datasets.titles import MissingTitle, dataset_names, read_titles
-from moviecrawler.items import ListEntry, ListPage, Unchanged
+from moviecrawler.items import EncodedMovie, ListEntry, ListPage, Unchanged
 from moviecrawler.sites import ID_SITE
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.datasets.files import FileClient
     from moviecrawler.datasets.known import StoredTimes
-    from moviecrawler.items import Movie
 
 _BATCH = 100
 """Titles that are read between two turns of the event loop."""
@@ -116,7 +115,7 @@ class DatasetPass:
         list_name: str | None,
         limit: int | None,
         is_closing: Callable[[], bool],
-    ) -> AsyncGenerator[list[Movie | MissingTitle | Unchanged]]:
+    ) -> AsyncGenerator[list[EncodedMovie | MissingTitle | Unchanged]]:
         """Yield what `titles` yields in batches, read in a thread until the crawl closes."""
         found = self.titles(ids, list_name, limit)
         thresholds = gc.get_threshold()
@@ -140,7 +139,7 @@ class DatasetPass:
 
     def titles(
         self, ids: Sequence[str], list_name: str | None, limit: int | None
-    ) -> Generator[Movie | MissingTitle | Unchanged]:
+    ) -> Generator[EncodedMovie | MissingTitle | Unchanged]:
         """Fetch what has changed, and yield each requested title once, those of a chart by rank.
 
         The last ones are those whose rows are the same as before.
@@ -174,7 +173,7 @@ class DatasetPass:
                     tables.want_all(limit)
                 if self._with_episodes:
                     tables.want_episodes()
-            found = read_titles(tables, self._client.report, known)
+            found = read_titles(tables, self.at, self._client.report, known)
             is_chart = list_name in CHARTS
             yield from _ranked(found, self.ranks, frozenset(ids)) if is_chart else found
             if list_name is not None:
@@ -190,18 +189,18 @@ def _unchanged(ids: list[str]) -> Unchanged:
 
 
 def _ranked(
-    titles: Iterable[Movie | MissingTitle],
+    titles: Iterable[EncodedMovie | MissingTitle],
     ranks: Mapping[str, int],
     ids: frozenset[str],
-) -> list[Movie | MissingTitle]:
+) -> list[EncodedMovie | MissingTitle]:
     """Return the titles of a chart by rank, after those that were requested by their `ids`.
 
     So are episodes. A title that may be in the chart, and has no rank as its row in `title.ratings`
     is damaged, has failed.
     """
-    ranked: list[Movie | MissingTitle] = []
+    ranked: list[EncodedMovie | MissingTitle] = []
     for title in titles:
-        site_id = str(title.site_id)
+        site_id = title.site_id
         is_other = isinstance(title, MissingTitle) or title.kind == "episode"
         if is_other or site_id in ranks or site_id in ids:
             ranked.append(title)
@@ -209,7 +208,7 @@ def _ranked(
             ranked.append(
                 MissingTitle(site_id, "failed", f"its row in IMDb's {RATINGS} is damaged")
             )
-    return sorted(ranked, key=lambda title: ranks.get(str(title.site_id), 0))
+    return sorted(ranked, key=lambda title: ranks.get(title.site_id, 0))
 
 
 def _list_damage(tables: Tables, list_name: str) -> str:

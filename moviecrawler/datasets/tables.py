@@ -50,13 +50,15 @@ TITLE_TYPE = "[A-Za-z]+"
 """The form of a title's type."""
 # The most known are some 2,000 rows of `title.akas`. A file with more is damaged.
 _MAX_ROWS_OF_AN_ID = 10_000
+_MAX_ROW_CHARS = 200
+"""Characters that are shown of a damaged row."""
 _ROWS_AT_ONCE = 5_000
 _MAX_PASS_SECONDS = 86_400
 _MB = 1_000_000
 _LEAST_MEMORY_MB = 80
 """Memory of DuckDB; large files get more, as sorting them in files takes longer."""
 _MOST_MEMORY_MB = 320
-# What needs more memory goes to files beside the database; an extension would be downloaded.
+# An extension would be downloaded.
 _SETTINGS = """SET threads = 1; SET memory_limit = '{} MB'; SET preserve_insertion_order = false;
     SET autoinstall_known_extensions = false; SET autoload_known_extensions = false"""
 _LISTED = f"""
@@ -152,7 +154,7 @@ class Tables:
     ) -> None:
         """Take the files by dataset; a damaged one is removed if it `is_downloaded`.
 
-        Tables are in a new folder in `scratch`.
+        What does not fit into memory is in a new folder in `scratch`.
         """
         self.files = files
         self._is_downloaded = is_downloaded
@@ -167,11 +169,12 @@ class Tables:
                 shutil.rmtree(left, ignore_errors=True)
         self._folder = TemporaryDirectory(prefix="pass-", dir=scratch)
         self.folder = Path(self._folder.name)
-        """Where the tables are, which is removed when they are closed."""
-        self._connection = duckdb.connect(str(self.folder / "tables"))
+        """Where what does not fit into memory is, which is removed when they are closed."""
+        self._connection = duckdb.connect(config={"temp_directory": str(self.folder)})
         size = sum(path.stat().st_size for path in files.values()) // _MB
         self.run(_SETTINGS.format(min(_LEAST_MEMORY_MB + size, _MOST_MEMORY_MB)))
-        self.run("CREATE TABLE wanted (tconst VARCHAR); CREATE TABLE unchanged (id VARCHAR)")
+        self.run("CREATE TABLE wanted (tconst VARCHAR)")
+        self.run("CREATE TABLE unchanged (id VARCHAR, read_at VARCHAR, request VARCHAR)")
 
     def close(self) -> None:
         """Close the database, and remove its files."""
@@ -236,12 +239,20 @@ class Tables:
         self.want([*ranks, *unranked])
         return ranks
 
-    def load(self, table: str, dataset: str, rows: str, *, once: bool = False) -> None:
-        """Make a table of some rows of a dataset, named by an SQL condition.
+    def load(
+        self, table: str, dataset: str, rows: str, *, right: str = "true", once: bool = False
+    ) -> None:
+        """Make a table of some rows of a dataset.
 
-        Without the file, it is empty. With `once`, it has one row an id. Damaged rows are left out
-        and noted, also those whose id can't be read. Raises ExtractionError for a damaged file, and
+        Damaged rows are left out and noted. Raises ExtractionError for a damaged file, and
         InterruptedReadError.
+
+        Args:
+            table: Its name. Without the file, it is empty.
+            dataset: The dataset.
+            rows: Which rows, an SQL condition. Those whose id can't be read are looked at, too.
+            right: What is true of a row that is not damaged.
+            once: Whether it has one row an id.
         """
         columns = COLUMNS[dataset]
         site_id = columns.partition(",")[0]
@@ -256,17 +267,21 @@ class Tables:
             f"SELECT {chosen} FROM {self.source(dataset)} WHERE ({rows}) OR {_has_no_id(site_id)}"
         )
         self.note_rejects(dataset)
-        without_id = f"FROM {table} WHERE {_has_no_id(site_id)}"
-        for count, example in self.run(f"SELECT count(*), min({site_id}) {without_id}"):
-            if count:
-                self.note(dataset, NO_ID, f"its id is {example!r}", count)
-        self.run(f"DELETE {without_id}")
+        has_no_id = _has_no_id(site_id)
         many = (
             f"SELECT {site_id}, count(*) FROM {table} "
-            f"GROUP BY 1 HAVING count(*) > {_MAX_ROWS_OF_AN_ID}"
+            f"GROUP BY 1 HAVING count(*) > {_MAX_ROWS_OF_AN_ID} AND NOT ({has_no_id})"
         )
         for row_id, count in self.run(many):
             raise self._damaged(dataset, f"damaged: it has {count} rows of {row_id}")
+        wrong = f"FROM {table} WHERE {has_no_id} OR ({right}) IS NOT TRUE"
+        known_id = f"CASE WHEN {has_no_id} THEN '{NO_ID}' ELSE {site_id} END"
+        row = f"left(min(json_array({columns})::VARCHAR), {_MAX_ROW_CHARS})"
+        found = self.run(f"SELECT {known_id}, count(*), {row} {wrong} GROUP BY 1")
+        for row_id, count, example in found:
+            self.note(dataset, row_id, f"a value is wrong in {example}", count)
+        if found:
+            self.run(f"DELETE {wrong}")
 
     def select(self, query: str, **parameters: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query.

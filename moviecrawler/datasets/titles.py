@@ -11,19 +11,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
-from msgspec import Meta, json
+from msgspec import Meta, Raw, json
 
+from moviecrawler.basics.files import read_package_file
 from moviecrawler.basics.progress import Progress
 from moviecrawler.basics.texts import shortened
 from moviecrawler.basics.values import check_runtime, check_year
 from moviecrawler.datasets.tables import (
     AKAS,
     BASICS,
-    COLUMNS,
     CREW,
     EPISODE,
     NAMES,
@@ -32,7 +30,7 @@ from moviecrawler.datasets.tables import (
     RATINGS,
     TITLE_TYPE,
 )
-from moviecrawler.items import Credit, Movie, OtherTitle, Role, Score
+from moviecrawler.items import EncodedMovie, Movie, Score
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.fields import unknown_in_datasets
 from moviecrawler.sites.ids import title_url
@@ -40,7 +38,8 @@ from moviecrawler.sites.imdb.credits import PERSON_ID
 from moviecrawler.sites.imdb.values import TITLE_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
 
     from moviecrawler.datasets.known import KnownTitles
     from moviecrawler.datasets.tables import Tables
@@ -53,76 +52,110 @@ _Unchecked = int | None
 """A number that costs its own field, not the row, when it is out of its bounds."""
 Value = Annotated[float, Meta(ge=1, le=10)]
 Votes = Annotated[int, Meta(ge=1, le=10**9)]
-_PersonId = Annotated[str, Meta(pattern=rf"^(?:{PERSON_ID.pattern})?\Z")]
-# What the columns of rows have to be; the last is the name of who or what the row refers to.
+# What the columns of rows have to be.
 _basics = json.Decoder(
-    tuple[TitleId, _TitleType, Text, Text, _Unchecked, _Unchecked, _Unchecked, Text, Text],
+    tuple[TitleId, _TitleType, Text, Text, _Unchecked, _Unchecked, _Unchecked, Text],
     strict=False,
 )
-_ratings = json.Decoder(tuple[str, Value, Votes, Text], strict=False)
+_ratings = json.Decoder(tuple[str, Value, Votes], strict=False)
 _episode = json.Decoder(tuple[str, TitleId, _Unchecked, _Unchecked, Text], strict=False)
-_Person = tuple[str, int, _PersonId, str, Text, Text]
-_OtherTitle = tuple[str, int, str, Text, Text, Text, Text]
-_people = json.Decoder(list[_Person], strict=False)
-_characters = json.Decoder(list[str])
-_akas = json.Decoder(list[_OtherTitle], strict=False)
-_CAST: Final[dict[str, Role]] = {"actor": "cast", "actress": "cast", "self": "cast"}
-"""Roles by category. Archive footage of somebody is no part that they play."""
-_CREW: Final[dict[str, Role]] = {"director": "director", "writer": "writer"}
 _SELECTIONS = (PRINCIPALS, AKAS)
 """Datasets that have several rows of a title, and never all that there is to tell: a damaged one
 costs none of the others."""
-_MAX_CHARACTERS = 9_000
-_MAX_TITLE = 500
-"""Characters of text. A person with more small parts gets the first ones."""
 _MAX_ROW_CHARS = 200
 """Characters that are shown of a damaged row."""
+_TITLES_AT_ONCE = 5_000
+"""DuckDB holds a list for each of them in memory."""
 _WANTED = "tconst IN (SELECT tconst FROM wanted)"
+_CAST = ("actor", "actress", "self")
+"""Archive footage of somebody is no part that they play."""
+_PEOPLE = rf"({PERSON_ID.pattern})?(,({PERSON_ID.pattern})?)*"
+_STRING = r'"([^"\\]|\\.)*"'
+_STRINGS = rf"\s*\[\s*({_STRING}(\s*,\s*{_STRING})*)?\s*\]\s*"
+
+
+class _Source(NamedTuple):
+    """What is read of a dataset, in SQL."""
+
+    dataset: str
+    rows: str
+    right: str = "true"
+    """What is true of a row that is not damaged. Of other datasets, each title's row is checked as
+    it is read."""
+
+
 _TABLES: Final = {
-    "episode": (EPISODE, _WANTED, "parentTconst"),
-    "basics": (BASICS, f"{_WANTED} OR tconst IN (SELECT parentTconst FROM episode)", "NULL"),
-    "ratings": (RATINGS, _WANTED, "NULL"),
-    "crew": (CREW, _WANTED, "nconst"),
-    # The first row of a title is read in any case: it shows that the title has rows, and no cast.
-    "principals": (
-        PRINCIPALS,
-        f"(category IN {tuple(_CAST)} OR ordering = '1') AND {_WANTED}",
-        "nconst",
+    "episode": _Source(EPISODE, _WANTED),
+    "basics": _Source(BASICS, f"{_WANTED} OR tconst IN (SELECT parentTconst FROM episode)"),
+    "ratings": _Source(RATINGS, _WANTED),
+    "crew": _Source(
+        CREW,
+        _WANTED,
+        f"regexp_full_match(coalesce(directors, ''), '{_PEOPLE}')"
+        f" AND regexp_full_match(coalesce(writers, ''), '{_PEOPLE}')",
     ),
-    "akas": (AKAS, "titleId IN (SELECT tconst FROM wanted)", "NULL"),
-    "names": (NAMES, "nconst IN (SELECT nconst FROM principals UNION SELECT nconst FROM crew)", ""),
+    "principals": _Source(
+        PRINCIPALS,
+        # The first row of a title is read in any case: it shows that the title has rows, and no
+        # cast.
+        f"(category IN {_CAST} OR ordering = '1') AND {_WANTED}",
+        f"TRY_CAST(ordering AS INTEGER) IS NOT NULL"
+        f" AND regexp_full_match(nconst, '{PERSON_ID.pattern}')"
+        " AND category IS NOT NULL AND (characters IS NULL OR"
+        f" (json_valid(characters) AND regexp_full_match(characters, '{_STRINGS}')))",
+    ),
+    "akas": _Source(
+        AKAS,
+        "titleId IN (SELECT tconst FROM wanted)",
+        "TRY_CAST(ordering AS INTEGER) IS NOT NULL AND title IS NOT NULL",
+    ),
+    "names": _Source(NAMES, "nconst IN (SELECT nconst FROM people)"),
 }
-"""By the words of IMDB_DATASETS: the dataset, the rows that are read, and their column that refers
-to a person or a series."""
-_CREW_AS_PRINCIPALS = """CREATE OR REPLACE TABLE crew AS
+"""By the words of IMDB_DATASETS."""
+_PEOPLE_OF_CREW = """
     SELECT
         tconst,
-        generate_subscripts(people, 1)::VARCHAR AS ordering,
-        unnest(people) AS nconst,
-        category,
+        '{role}' AS role,
+        generate_subscripts({column}, 1) AS ordering,
+        unnest({column}) AS nconst,
         NULL AS characters
+    FROM (SELECT tconst, string_split({column}, ',') AS {column} FROM crew)"""
+_MAKE_PEOPLE = f"""
+    CREATE TABLE people AS
+    {_PEOPLE_OF_CREW.format(role="director", column="directors")}
+    UNION ALL
+    {_PEOPLE_OF_CREW.format(role="writer", column="writers")}
+    UNION ALL
+    SELECT tconst, 'cast', CAST(ordering AS INTEGER), nconst, characters
+    FROM principals
+    WHERE category IN {_CAST}"""
+_NAME_PEOPLE = """
+    CREATE TABLE credits AS SELECT * FROM people LEFT JOIN names USING (nconst);
+    DROP TABLE people;
+    CREATE TABLE series AS
+    SELECT DISTINCT ON (tconst) tconst AS parentTconst, primaryTitle FROM basics
+    WHERE tconst IN (SELECT parentTconst FROM episode)"""
+_PARTS = """
+    SELECT min(tconst), max(tconst), count(*)
     FROM (
-        SELECT
-            tconst,
-            'director' AS category,
-            string_split(coalesce(directors, ''), ',') AS people
-        FROM crew
-        UNION ALL
-        SELECT tconst, 'writer', string_split(coalesce(writers, ''), ',') FROM crew
-    )"""
-"""A title whose crew is stated absent keeps a row, which names nobody."""
-_SERIES_AS_NAMES = f"""
-    INSERT INTO names
-    SELECT tconst, primaryTitle FROM basics WHERE tconst IN (SELECT parentTconst FROM episode);
-    DELETE FROM basics WHERE NOT {_WANTED};
-    CREATE OR REPLACE TABLE rows (id VARCHAR, dataset VARCHAR, row VARCHAR)"""
+        SELECT tconst, row_number() OVER (ORDER BY tconst) AS number
+        FROM (SELECT DISTINCT tconst FROM wanted)
+    )
+    GROUP BY (number - 1) // $size
+    ORDER BY 1"""
+_ROWS: Final = read_package_file("moviecrawler.datasets", "titles.sql")
+_DATASETS = (BASICS, RATINGS, EPISODE, CREW, PRINCIPALS, AKAS)
+_FOUND = """
+    SELECT id, basics, ratings, episode, crew, principals, akas
+    FROM rows
+    ANTI JOIN unchanged USING (id)
+    ORDER BY id"""
 
 
 def dataset_names(words: str) -> tuple[str, ...]:
     """Return the datasets that IMDB_DATASETS names, and the two that are read in any case."""
-    return tuple(
-        dict.fromkeys([BASICS, RATINGS, *(_TABLES[word.strip()][0] for word in words.split(","))])
-    )
+    named = [_TABLES[word.strip()].dataset for word in words.split(",")]
+    return tuple(dict.fromkeys([BASICS, RATINGS, *named]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,70 +174,58 @@ class UntitledError(ValueError):
 
 def read_titles(
     tables: Tables,
+    at: datetime,
     report: Callable[[str], object] = lambda _: None,
     known: KnownTitles | None = None,
-) -> Iterator[Movie | MissingTitle]:
+) -> Iterator[EncodedMovie | MissingTitle]:
     """Yield each of the wanted titles once, by id.
 
     A movie has all that the files have of it. The fields of a dataset that is not there, or has no
     row or a damaged row of the title, are unknown; but no row in `title.ratings` means that there
     is no rating. Damaged rows are noted in `tables.damaged`. Raises ExtractionError for a damaged
-    file, before the first title, and InterruptedReadError. `report` is called with lines of
-    progress. Titles that are `known` to be unchanged are left out.
+    file, before the first title, and InterruptedReadError.
+
+    Args:
+        tables: The datasets.
+        at: When reading began.
+        report: Called with lines of progress.
+        known: Titles that are left out while they are unchanged.
     """
-    with Progress(report, "reading the files", 2 * len(_TABLES)) as progress:
-        for table, (dataset, chosen, _) in _TABLES.items():
-            tables.load(table, dataset, chosen)
+    with Progress(report, "reading the files", len(_TABLES) + 1) as progress:
+        for table, source in _TABLES.items():
+            if source.dataset == NAMES:
+                tables.run(_MAKE_PEOPLE)
+            tables.load(table, source.dataset, source.rows, right=source.right)
             progress.done += 1
-            if dataset == CREW:
-                tables.run(_CREW_AS_PRINCIPALS)
-        tables.run(_SERIES_AS_NAMES)
-        for table, (dataset, _, refers_to) in _TABLES.items():
-            progress.done += 1
-            if not refers_to:
-                continue
-            columns = COLUMNS[PRINCIPALS if dataset == CREW else dataset]
-            # A row is JSON, which Python takes from DuckDB in a fraction of the time of a list.
-            values = f"{columns.partition(',')[0]}, '{dataset}', json_array({columns}, name)"
-            names = (
-                f"(SELECT nconst AS named, primaryName AS name FROM names) ON named = {refers_to}"
-            )
-            tables.run(f"INSERT INTO rows SELECT {values} FROM {table} LEFT JOIN {names}")
-    # With a row for itself, a title that no dataset has comes, too.
-    tables.run("INSERT INTO rows SELECT DISTINCT tconst, '', '' FROM wanted")
-    if known is not None:
-        known.find_rows()
-    changed = "rows ANTI JOIN unchanged USING (id)"
-    ((count,),) = tables.run(f"SELECT count(DISTINCT id) FROM {changed}")
-    # They are sorted partly in files.
-    found = tables.select(f"SELECT id, dataset, row FROM {changed} ORDER BY id, dataset")
-    with Progress(report, "reading titles", count) as progress:
-        for site_id, of_title in groupby(found, itemgetter(0)):
-            yield _title(
-                tables,
-                site_id,
-                {
-                    name: [cells[2] for cells in group]
-                    for name, group in groupby(of_title, itemgetter(1))
-                },
-            )
-            progress.done += 1
+        tables.run(_NAME_PEOPLE)
+    parts = tables.run(_PARTS, size=_TITLES_AT_ONCE)
+    with Progress(report, "reading titles", sum(count for *_, count in parts)) as progress:
+        for first, last, count in parts:
+            tables.run(_ROWS, first=first, last=last)
+            if known is not None:
+                known.find_rows()
+            for site_id, *of_title in tables.select(_FOUND):
+                rows = dict(zip(_DATASETS, of_title, strict=True))
+                yield _title(tables, site_id, rows, at)
+            progress.done += count
 
 
-def _title(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | MissingTitle:
-    """Return what the rows of a title in each dataset give."""
-    if (RATINGS, NO_ID) not in tables.damaged:
-        rows.setdefault(RATINGS, [])
+def _title(
+    tables: Tables, site_id: str, rows: dict[str, Any], at: datetime
+) -> EncodedMovie | MissingTitle:
+    """Return what `titles.sql` has found of a title in each dataset."""
+    if rows[RATINGS] is None and (RATINGS, NO_ID) not in tables.damaged:
+        rows[RATINGS] = []
     found: dict[str, Any] = {}
-    for dataset, reader in _READERS.items():
-        if dataset not in rows:
+    for dataset, given in rows.items():
+        if given is None:
             continue
         try:
-            combined = reader(rows[dataset])
+            combined = _read(dataset, given)
         except UntitledError as error:
             return MissingTitle(site_id, "absent", str(error))
         except ValueError:
-            combined = reader(_undamaged(tables, dataset, site_id, rows[dataset]))
+            combined = _read(dataset, _undamaged(tables, dataset, site_id, given))
         is_damaged = (dataset, site_id) in tables.damaged
         if not is_damaged or (combined and dataset in _SELECTIONS):
             found[dataset] = combined
@@ -212,15 +233,25 @@ def _title(tables: Tables, site_id: str, rows: dict[str, list[str]]) -> Movie | 
         return _missing(tables, site_id)
     movie: Movie = found[BASICS]
     movie.scores = found.get(RATINGS, [])
-    movie.other_titles = found.get(AKAS, [])
-    movie.credits = [*found.get(CREW, ()), *found.get(PRINCIPALS, ())]
     if EPISODE in found:
         _, movie.series_id, movie.season, movie.episode, movie.series_title = found[EPISODE]
     unknown = {*movie.unknown_fields, *unknown_in_datasets(movie.kind, frozenset(found))}
     if movie.kind == "episode" and movie.series_title is None:
         unknown.add("series_title")
     movie.unknown_fields = sorted(unknown)
-    return movie
+    movie.scraped_at = at
+    # The longest lists are JSON already.
+    people = filter(None, [found.get(CREW), found.get(PRINCIPALS)])
+    lists: Any = movie
+    lists.credits = Raw(f"[{','.join(people)}]")
+    lists.other_titles = Raw(f"[{found.get(AKAS, '')}]")
+    return EncodedMovie(site_id=site_id, kind=movie.kind, encoded=json.encode(lists))
+
+
+def _read(dataset: str, given: Any) -> Any:
+    """Return what a title has of a dataset. Raises ValueError for a damaged row."""
+    reader = _READERS.get(dataset)
+    return given if reader is None else reader(given)
 
 
 def _undamaged(tables: Tables, dataset: str, site_id: str, rows: list[str]) -> list[str]:
@@ -228,7 +259,7 @@ def _undamaged(tables: Tables, dataset: str, site_id: str, rows: list[str]) -> l
     undamaged = []
     for row in rows:
         try:
-            _READERS[dataset]([row])
+            _read(dataset, [row])
         except ValueError as error:  # msgspec's is one
             tables.note(dataset, site_id, str(error))
         else:
@@ -258,7 +289,7 @@ def movie_of(row: str) -> Movie:
         columns = _basics.decode(row)
     except ValueError as error:  # msgspec's is one
         raise ValueError(f"{error} of {shortened(row, _MAX_ROW_CHARS)}") from error
-    site_id, title_type, title, original, year, end_year, minutes, genres, _ = columns
+    site_id, title_type, title, original, year, end_year, minutes, genres = columns
     if title is None:
         raise UntitledError(f"IMDb's {BASICS} has no title of it")
     if year is not None and end_year is not None and end_year < year:
@@ -288,70 +319,9 @@ def movie_of(row: str) -> Movie:
     return movie
 
 
-def _array(rows: list[str]) -> str:
-    """Return rows, which are JSON, as one array: to decode it is faster than to decode each."""
-    return f"[{','.join(rows)}]"
-
-
-def _credits(roles: dict[str, Role], rows: list[str]) -> list[Credit]:
-    """Return the people of each role, each once, with the characters of all their rows.
-
-    The rows are those of `title.principals`. Raises ValueError for a damaged one.
-    """
-    people: dict[Role, dict[str, Credit]] = {role: {} for role in roles.values()}
-    played: dict[str, list[str]] = {}
-    # By `ordering`, which never is that of lines.
-    for _, _, person_id, category, characters, name in sorted(
-        _people.decode(_array(rows)), key=itemgetter(1)
-    ):
-        parts = _characters.decode(characters) if characters else []
-        role = roles.get(category)
-        if role is None or not person_id:
-            continue
-        if person_id in played:
-            parts = played[person_id] + parts
-        played[person_id] = parts
-        of_role = people[role]
-        known = of_role.get(person_id)
-        of_role[person_id] = Credit(
-            name=name,
-            role=role,
-            position=known.position if known else len(of_role) + 1,
-            person_id=person_id,
-            character=_joined(dict.fromkeys(parts)) if parts else None,
-        )
-    return [credit for of_role in people.values() for credit in of_role.values()]
-
-
-def _joined(characters: Iterable[str]) -> str | None:
-    text = " / ".join(filter(None, map(str.strip, characters)))
-    if len(text) > _MAX_CHARACTERS:
-        text = text[:_MAX_CHARACTERS].rpartition(" / ")[0]
-    return text or None
-
-
-def _other_titles(rows: list[str]) -> list[OtherTitle]:
-    """Return the titles in other countries.
-
-    Several types of one title are separated by a control character.
-    """
-    return [
-        OtherTitle(
-            title=title,
-            country=country,
-            language=language,
-            kind=types and types.replace("\x02", ", "),
-        )
-        for _, _, title, country, language, types, _ in sorted(
-            _akas.decode(_array(rows)), key=itemgetter(1)
-        )
-        if len(title) <= _MAX_TITLE
-    ]
-
-
 def _scores(rows: list[str]) -> list[Score]:
     decoded = [_ratings.decode(row) for row in rows]
-    return [Score(kind=ID_SITE, value=mean, count=votes) for _, mean, votes, _ in decoded[:1]]
+    return [Score(kind=ID_SITE, value=mean, count=votes) for _, mean, votes in decoded[:1]]
 
 
 def _first(decode: Callable[[str], Any], rows: list[str]) -> Any:
@@ -361,10 +331,7 @@ def _first(decode: Callable[[str], Any], rows: list[str]) -> Any:
 _READERS: Final[dict[str, Callable[[list[str]], Any]]] = {
     BASICS: partial(_first, movie_of),
     RATINGS: _scores,
-    CREW: partial(_credits, _CREW),
-    PRINCIPALS: partial(_credits, _CAST),
-    AKAS: _other_titles,
     EPISODE: partial(_first, _episode.decode),
 }
 """What makes, of the rows of a dataset, which are JSON, what a title has of them. A ValueError says
-that one is damaged."""
+that one is damaged. The rows of other datasets are checked in SQL."""

@@ -125,11 +125,15 @@ class ValidatePipeline:
 
     async def _check_each(self, batch: Batch) -> None:
         """Drop each movie of a batch that `check` refuses, as Scrapy would."""
-        movies = batch.movies
-        batch.movies = []
-        for movie in movies:
+        for given in batch.unchecked:
+            encoded = given.encoded
+            right = right_movie(encoded)
+            movie = right or given.movie()
+            movie.note = batch.note_of(movie, given.site_id)
             try:
-                batch.encoded.append(self._check_movie(movie))
+                if right is None:
+                    encoded = self._check_movie(movie)
+                batch.encoded.append(encoded)
                 batch.movies.append(movie)
             except InvalidItemError as error:
                 dropped = {"item": movie, "exception": DropItem(await self._reject(movie, error))}
@@ -217,9 +221,7 @@ def check(item: Movie | Miss | ListPage, *, is_read: bool = False) -> bytes:
     if isinstance(item, Miss):
         item.reason = shortened(item.reason, _MAX_REASON_CHARS) or item.outcome
     encoded = _encoded(item)
-    text = encoded.decode()
-    may_be = "\\" in text or '" ' in text  # which takes a tenth of the time of the pattern
-    if (may_be and _MAY_BE_UNCLEAN.search(text)) or not text.isprintable():
+    if _may_be_unclean(encoded):
         _clean(item)
         encoded = _encoded(item)
     try:
@@ -235,13 +237,32 @@ def check(item: Movie | Miss | ListPage, *, is_read: bool = False) -> bytes:
         check_site(item.site)
     except ValueError as error:
         raise InvalidItemError("site", str(error)) from None
-    for path, sentence in _faults(item) if isinstance(item, Movie) else ():
+    for path, sentence in _faults(item, is_read=is_read) if isinstance(item, Movie) else ():
         raise _fault(f"$.{path}", sentence)
-    if is_read and isinstance(item, Movie) and item.scraped_at is None:
-        raise InvalidItemError(
-            "scraped_at", "is missing, so that no store could tell newer from older"
-        )
     return encoded
+
+
+def right_movie(encoded: bytes) -> Movie | None:
+    """Return a movie from its JSON; None for one that `check` may clean or refuse."""
+    if _may_be_unclean(encoded):
+        return None
+    try:
+        movie = _DECODERS[Movie].decode(encoded)
+    except msgspec.ValidationError:
+        return None
+    assert isinstance(movie, Movie)  # noqa: S101 - by its decoder
+    has_fault = any(True for _ in _faults(movie, is_read=True))
+    return None if has_fault else movie
+
+
+def _may_be_unclean(encoded: bytes) -> bool:
+    """Return whether texts in JSON may have control characters, or be of spaces alone."""
+    text = encoded.decode()
+    may_be = "\\" in text or '" ' in text  # which takes a tenth of the time of the pattern
+    if may_be and _MAY_BE_UNCLEAN.search(text):
+        return True
+    # In ASCII, what JSON does not escape is printable but for one.
+    return "\x7f" in text if text.isascii() else not text.isprintable()
 
 
 def _steps(path: str) -> tuple[str | int, ...]:
@@ -295,7 +316,7 @@ _Fault = tuple[str, str]
 """A field or a part of one (`scores[0]`) that is wrong, and a sentence that explains it."""
 
 
-def _faults(movie: Movie) -> Iterator[_Fault]:
+def _faults(movie: Movie, *, is_read: bool) -> Iterator[_Fault]:
     """Yield what breaks the rules between the fields of a movie, each of which is in its bounds."""
     site = movie.site
     site_id = movie.site_id or ""
@@ -325,6 +346,8 @@ def _faults(movie: Movie) -> Iterator[_Fault]:
         yield "release_date", f"{date!r} is not a date such as 1999-03-31 or 1999-03"
     yield from _faults_of_parts(movie)
     yield from _faults_of_unknown_fields(movie)
+    if is_read and movie.scraped_at is None:
+        yield "scraped_at", "is missing, so that no store could tell newer from older"
 
 
 def _faults_of_parts(movie: Movie) -> Iterator[_Fault]:

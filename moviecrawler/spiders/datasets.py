@@ -15,7 +15,7 @@ from moviecrawler.basics import progress
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ConfigurationError, InterruptedReadError, MovieCrawlerError
 from moviecrawler.frontier.contract import holds_none
-from moviecrawler.items import Batch, Fetched, Movie, Unchanged
+from moviecrawler.items import Batch, EncodedMovie, Fetched, Unchanged
 from moviecrawler.middlewares.fresh import find_fresh
 from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError
 from moviecrawler.politeness.meta import CLOSED_META
@@ -29,7 +29,6 @@ from moviecrawler.spiders.results import outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -222,8 +221,8 @@ class DatasetSpider(ListSpider):
                             for site_id in title.site_ids:
                                 missing.pop(site_id, None)
                         else:
-                            missing.pop(str(title.site_id), None)
-                    for item in self._items_of(batch, response, datasets.at):
+                            missing.pop(title.site_id, None)
+                    for item in self._items_of(batch, response):
                         yield item
                 if datasets.ranks:
                     yield datasets.chart(str(list_name), self.plan.limit, utc_now())
@@ -289,19 +288,14 @@ class DatasetSpider(ListSpider):
         return partial(read_times, Path(self.settings["DATA_DIR"]), self.site)
 
     def _items_of(
-        self,
-        titles: Iterable[Movie | MissingTitle | Unchanged],
-        response: Response,
-        read_at: datetime,
+        self, titles: Iterable[EncodedMovie | MissingTitle | Unchanged], response: Response
     ) -> Iterator[Any]:
         """Yield the Movies, the Misses, and what is unchanged, of titles of the datasets."""
         now = utc_now()
-        movies = []
+        found = []
         for title in titles:
-            if isinstance(title, Movie):
-                title.scraped_at = read_at
-                title.note = self._note_of(title, str(title.site_id))
-                movies.append(title)
+            if isinstance(title, EncodedMovie):
+                found.append(title)
             elif isinstance(title, Unchanged):
                 yield title
             else:
@@ -309,9 +303,12 @@ class DatasetSpider(ListSpider):
                 note = Fetched(site=self.site, at=now, requested_id=site_id)
                 yield from self.title_missed(site_id, None, title.outcome, title.reason, now, note)
         if self._takes_batches:
-            yield Batch(movies=movies, response=response)
-        else:
-            yield from movies
+            yield Batch(unchecked=found, note_of=self._note_of, response=response)
+            return
+        for title in found:
+            movie = title.movie()
+            movie.note = self._note_of(movie, title.site_id)
+            yield movie
 
     @cached_property
     def _takes_batches(self) -> bool:

@@ -48,13 +48,14 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from moviecrawler.datasets.tables import Tables
-from moviecrawler.datasets.titles import dataset_names, read_titles
+from moviecrawler.datasets.titles import dataset_names
+from tests.datasets.rows import movies_of
 folder = Path(sys.argv[1])
 names = dataset_names("basics,ratings,crew,principals,names,akas,episode")
 files = {name: folder / f"{name}.tsv.gz" for name in names}
 with closing(Tables(files, folder)) as tables:
     tables.want_all(None)
-    print(sum(len(movie.credits) for movie in read_titles(tables)))
+    print(sum(len(movie.credits) for movie in movies_of(tables)))
 """
 
 

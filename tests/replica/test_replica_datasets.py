@@ -5,11 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from moviecrawler.datasets.tables import Tables
-from moviecrawler.datasets.titles import dataset_names, read_titles
-from moviecrawler.items import Movie, Role
+from moviecrawler.datasets.titles import dataset_names
+from moviecrawler.items import Role
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.process import ReplicaProcess
+from tests.datasets.rows import movies_of
 from tests.replica.client import ask
 
 FIELDS = (
@@ -33,7 +34,7 @@ def test_datasets_are_read_as_the_items_of_the_pages(tmp_path: Path) -> None:
     true = collection.every("imdb")
     with closing(Tables(files, tmp_path)) as tables:
         tables.want(list(true))
-        movies = [title for title in read_titles(tables) if isinstance(title, Movie)]
+        movies = movies_of(tables)
         assert not tables.damaged
     for movie in movies:
         item = true.pop(str(movie.site_id))
