@@ -11,6 +11,7 @@ import logging
 import re
 from collections import Counter
 from dataclasses import MISSING, fields, is_dataclass
+from functools import lru_cache
 from itertools import filterfalse
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from scrapy.signalmanager import SignalManager
     from scrapy.statscollectors import StatsCollector
 
-    from moviecrawler.items import Score, Site
+    from moviecrawler.items import Score, Site, TitleKind
 
 logger = logging.getLogger(__name__)
 
@@ -193,7 +194,8 @@ def _remove(movie: Movie, path: tuple[str | int, ...]) -> None:
         setattr(movie, field, kept)
         unknown = {f"{field}.{kind}"}
     names = without_depending(movie.site, movie.unknown_fields).union(map(column_of, unknown))
-    names &= _may_be_unknown(movie) - present_in(movie)
+    known = _may_be_unknown(movie.site, movie.kind) | score_facts_published(movie)
+    names &= known - present_in(movie)
     movie.unknown_fields = columns_of(movie.site, names)
 
 
@@ -205,10 +207,10 @@ def _default_of(owner: Any, name: str) -> Any:
     return MISSING
 
 
-def _may_be_unknown(movie: Movie) -> frozenset[str]:
-    """Return the names of the fields that may be unknown of a title of this site and kind."""
-    published = fields_published_by(movie.site, movie.kind) | score_facts_published(movie)
-    return published | ONLY_IN_DATASETS if movie.site == ID_SITE else published
+def _may_be_unknown(site: Site, kind: TitleKind) -> frozenset[str]:
+    """Return the names of the fields that may be unknown of a title, but for those of scores."""
+    published = fields_published_by(site, kind)
+    return published | ONLY_IN_DATASETS if site == ID_SITE else published
 
 
 def check(item: Movie | Miss | ListPage, *, is_read: bool = False) -> bytes:
@@ -383,13 +385,24 @@ _KEYS_OF_PARTS: dict[str, Callable[[Any], Any]] = {
 
 def _faults_of_unknown_fields(movie: Movie) -> Iterator[_Fault]:
     names = movie.unknown_fields
-    if names != sorted(set(names)):
-        yield "unknown_fields", f"{names!r} is not sorted, or names a field twice"
-    if foreign := without_depending(movie.site, names) - _may_be_unknown(movie):
-        sentence = f"{sorted(foreign)} is no field that {movie.site} has of a {movie.kind}"
+    facts = frozenset(score_facts_published(movie))
+    for sentence in _faults_of_names(movie.site, movie.kind, tuple(names), facts):
         yield "unknown_fields", sentence
     if present := present_in(movie).intersection(names):
         yield "unknown_fields", f"{sorted(present)} is named there, and has a value"
+
+
+@lru_cache(1_000)
+def _faults_of_names(
+    site: Site, kind: TitleKind, names: tuple[str, ...], facts: frozenset[str]
+) -> list[str]:
+    """Return what is wrong with names of unknown fields; most titles of a source have the same."""
+    sentences = []
+    if list(names) != sorted(set(names)):
+        sentences.append(f"{list(names)!r} is not sorted, or names a field twice")
+    if foreign := without_depending(site, names) - _may_be_unknown(site, kind) - facts:
+        sentences.append(f"{sorted(foreign)} is no field that {site} has of a {kind}")
+    return sentences
 
 
 def _fits_its_kind(score: Score) -> bool:
