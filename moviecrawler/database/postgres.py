@@ -37,14 +37,17 @@ logger = logging.getLogger(__name__)
 
 _LOCK: Final = 7_303_170_117_561_344_000
 """The advisory lock that is held while a schema is changed: a number that no other program uses."""
-_KEYS_VERSION: Final = 8
-"""The version of the schema since which keys are made as today."""
+_STALE_KEYS: Final = "stale_keys"
+"""The table that a migration leaves after which keys are to be made anew."""
 _ROWS_AT_ONCE: Final = 1_000
 """Rows of one statement that replaces rows."""
 _PAUSE_SECONDS: Final = 0.5
 """Seconds between two tries to change a schema that others use."""
 _PLACES: Final = read_sql("places.sql")
-_NEW_IDS: Final = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
+_NEW_IDS: Final = (
+    "SELECT nextval(sequence)"
+    " FROM CAST(pg_get_serial_sequence(%s, %s) AS regclass) AS sequence, generate_series(1, %s)"
+)
 _AS_TEXT: Final = ("json", "hashes")
 """The types that are read as texts."""
 
@@ -129,17 +132,18 @@ class PostgresTables:
             )
 
     def version(self) -> int:
-        # Not to_regclass, which may answer from a cache that lacks the tables that another process
-        # has made while this one waited.
-        self._cursor.execute(
-            "SELECT relname FROM pg_class"
-            " WHERE relname IN ('schema_version', 'records') AND pg_table_is_visible(oid)"
-        )
-        found = {name for (name,) in self._cursor.fetchall()}
+        found = self.existing("schema_version", "records")
         if "schema_version" not in found:
             return -1 if found else 0
         ((version,),) = self.select("SELECT version FROM schema_version")
         return int(version)
+
+    def existing(self, *names: str) -> set[str]:
+        """Return which of these tables there are."""
+        # Not to_regclass, which may answer from a cache that lacks the tables that another process
+        # has made while this one waited.
+        query = "SELECT relname FROM pg_class WHERE relname {ids} AND pg_table_is_visible(oid)"
+        return {name for (name,) in self.select(query, names)}
 
     def set_version(self, version: int) -> None:
         self._cursor.execute("DELETE FROM schema_version")
@@ -154,9 +158,9 @@ class PostgresTables:
 
 
 def update_postgres(connection: Connection, is_ending: Callable[[], bool] = lambda: False) -> None:
-    """Update a database to this version's schema in one transaction.
+    """Update a database to this version's schema, in one transaction per step.
 
-    Of processes that start together, one does it.
+    Of processes that start together, each does what the others have not done yet.
 
     Raises ConfigurationError when the database is not in UTF-8 or has a schema that this version
     doesn't know, TransientStoreError when this process is shutting down while it waits for others.
@@ -166,7 +170,9 @@ def update_postgres(connection: Connection, is_ending: Callable[[], bool] = lamb
     while True:
         try:
             with connection, connection.cursor() as cursor:
-                return _update(cursor)
+                if _update(cursor):
+                    return
+            continue
         except (psycopg2.errors.LockNotAvailable, psycopg2.errors.DeadlockDetected) as error:
             reason = fold(str(error))
         if is_ending():
@@ -183,10 +189,11 @@ def update_postgres(connection: Connection, is_ending: Callable[[], bool] = lamb
         time.sleep(_PAUSE_SECONDS)
 
 
-def _update(cursor: Cursor) -> None:
+def _update(cursor: Cursor) -> bool:
+    """Do the next step, and return whether there is none left."""
     tables = PostgresTables(cursor)
     if is_up_to_date(tables):
-        return
+        return True
     ((encoding,),) = tables.select("SHOW server_encoding")
     if encoding != "UTF8":
         raise ConfigurationError(
@@ -198,16 +205,17 @@ def _update(cursor: Cursor) -> None:
     cursor.execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '500ms'")
     cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
     if is_up_to_date(tables):  # another process has done it meanwhile
-        return
-    before = tables.version()
-    if before:
+        return True
+    if tables.version():
         cursor.execute("SELECT lock_titles()")  # writers wait until the schema is changed
     with Progress(logger.warning, f"changing the schema of {tables.name}"):
-        update_schema(tables)
-        if 0 < before < _KEYS_VERSION:
+        is_done = update_schema(tables)
+        if is_done and tables.existing(_STALE_KEYS):
             from moviecrawler.database.titles import renew_keys  # noqa: PLC0415 - it needs this one
 
             renew_keys(cursor)
+            cursor.execute(f"DROP TABLE {_STALE_KEYS}")
+    return is_done
 
 
 def _array_of(values: Iterable[str | int]) -> str:

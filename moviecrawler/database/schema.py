@@ -1,8 +1,9 @@
 """Creates the schema of both databases, and brings an older one up to date.
 
 An empty database gets all tables as `tables.py` declares them; `migrations/` has a script per later
-version and database. Views and functions have no versions: they are replaced when their texts, or
-the rows of `sites` and `score_kinds` of which views are made, have changed.
+version and database, each of which is a transaction. Views and functions have no versions: they are
+replaced when their texts, or the rows of `sites` and `score_kinds` of which views are made, have
+changed.
 """
 
 from __future__ import annotations
@@ -76,8 +77,11 @@ def is_up_to_date(tables: SchemaTables) -> bool:
     return tables.select("SELECT views FROM state", ()) == [(_fingerprint(_texts(tables)),)]
 
 
-def update_schema(tables: SchemaTables) -> None:
-    """Create the schema, or bring it up to date, inside one transaction."""
+def update_schema(tables: SchemaTables) -> bool:
+    """Create the schema, or go one step towards this version's, inside one transaction.
+
+    Return whether it is up to date then. A process that is killed leaves the steps that are done.
+    """
     version = tables.version()
     if version == 0:
         own: tuple[Table, ...] = ()
@@ -87,11 +91,12 @@ def update_schema(tables: SchemaTables) -> None:
         for table in (*TABLES, *own):
             tables.run(";\n".join(table.statements(tables.dialect)))
         tables.run("INSERT INTO state (state_id) VALUES (1)")
-    else:
-        for step in range(version + 1, VERSION + 1):
-            if script := _migration(step, tables.dialect):
-                tables.run(script)
-    tables.set_version(VERSION)
+        tables.set_version(VERSION)
+    elif version < VERSION:
+        if script := _migration(version + 1, tables.dialect):
+            tables.run(script)
+        tables.set_version(version + 1)
+        return False
     missing = _missing_rows(tables)
     for table in (SITES, SCORE_KINDS):
         tables.upsert(table, missing.get(table.name, []))
@@ -100,6 +105,7 @@ def update_schema(tables: SchemaTables) -> None:
     for text in texts:
         tables.run(text)
     tables.run(f"UPDATE state SET views = '{_fingerprint(texts)}'")
+    return True
 
 
 def _migration(version: int, dialect: Dialect) -> str:

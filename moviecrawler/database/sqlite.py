@@ -266,8 +266,10 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
                     _copy(connection, path, tables.version())
                 # A view that a user has made need not fit the tables while they change.
                 connection.execute("PRAGMA legacy_alter_table = ON")
-                with transaction(connection, "IMMEDIATE"):
-                    update_schema(tables)
+                is_done = False
+                while not is_done:
+                    with transaction(connection, "IMMEDIATE"):
+                        is_done = update_schema(tables)
                 connection.execute("PRAGMA legacy_alter_table = OFF")
         if is_loading(connection):
             end_loading(connection)

@@ -187,6 +187,29 @@ def test_an_old_database_of_postgres_becomes_one_of_this_version(
     ]
 
 
+def _update_slowly(url: str) -> None:
+    script_of = schema._migration
+    schema._migration = lambda version, dialect: (
+        script_of(version, dialect) + ("; SELECT pg_sleep(3)" if version == 6 else "")
+    )
+    with closing(psycopg2.connect(url)) as connection:
+        update_postgres(connection)
+
+
+def test_a_migration_of_postgres_that_is_killed_goes_on_at_its_step(old_url: str) -> None:
+    process = multiprocessing.get_context("fork").Process(target=_update_slowly, args=(old_url,))
+    process.start()
+    version = "SELECT version FROM schema_version"
+    wait_for(lambda: execute(old_url, version) == [(5,)])
+    os.kill(int(process.pid or 0), signal.SIGKILL)
+    process.join()
+    assert execute(old_url, version) == [(5,)]
+    with closing(psycopg2.connect(old_url)) as connection:
+        update_postgres(connection)  # waits until the server has noticed
+    assert execute(old_url, version) == [(schema.VERSION,)]
+    assert execute(old_url, "SELECT count(*) FROM records") == [(5,)]
+
+
 def _open_slowly(folder: Path) -> None:
     endless = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n FROM n) SELECT count(*) FROM n;"
     scripts = {version: schema._migration(version, "sqlite") for version in (2, 3, 4, 5)}
@@ -203,10 +226,12 @@ def test_a_migration_that_is_killed_leaves_the_old_file_whole(old_folder: Path) 
     process.join(1)
     os.kill(int(process.pid or 0), signal.SIGKILL)
     process.join()
-    with closing(sqlite3.connect(old_folder / FILE)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchall() == [(1,)]
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert connection.execute("SELECT count(*) FROM movies").fetchall() == [(5,)]
+    # The file itself is where its last whole step has left it.
+    for name, version in ((f"{FILE}.version-1", 1), (FILE, 3)):
+        with closing(sqlite3.connect(old_folder / name)) as connection:
+            assert connection.execute("PRAGMA user_version").fetchall() == [(version,)]
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert connection.execute("SELECT count(*) FROM movies").fetchall() == [(5,)]
     with closing(open_sqlite(old_folder)) as connection:
         assert connection.execute("SELECT count(*) FROM records").fetchall() == [(5,)]
 
