@@ -67,8 +67,8 @@ class Counts(msgspec.Struct):
         self.requests += 1
         self.seconds[second] += 1
         self.paths[path] += 1
-        for counter in (self.clients, self.latest):
-            counter[client] += 1
+        self.clients[client] += 1
+        self.latest[client] += 1
 
 
 def choose(seed: int, shares: Mapping[Fault, float], path: str, attempt: int) -> Fault | None:
@@ -141,7 +141,8 @@ class Replica:
         if not redirected:
             path = url.raw_path_qs
             fault = choose(options.seed, options.faults, f"{site} {path}", counts.paths[path])
-        counts.faults.update([fault] if fault else [])
+        if fault:
+            counts.faults[fault] += 1
         match fault:
             case Fault.TIMEOUT:
                 await asyncio.Event().wait()
@@ -152,15 +153,15 @@ class Replica:
                 return web.Response()
             case Fault.REDIRECT:
                 where = str(request.rel_url.extend_query({_REDIRECTED: "1"}))
-                return self._send(request, Answer(b"", status=302, headers={"Location": where}))
+                answer = Answer(b"", status=302, headers={"Location": where})
             case Fault.CHALLENGE:
                 challenge = replica_of(site).CHALLENGE
                 answer = _small_page(challenge.status, challenge.headers, challenge.head)
-                return self._send(request, answer)
             case None | Fault.TRUNCATED:
                 return await self._serve(site, request, url.query, truncated=fault is not None)
             case _:
-                return self._send(request, _refusal(fault))
+                answer = _refusal(fault)
+        return self._send(request, answer)
 
     async def _serve(
         self, site: Site, request: web.Request, query: Any, *, truncated: bool
@@ -185,13 +186,11 @@ class Replica:
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             content = isal_zlib.compress(content, 1, _GZIP_MEMBER)
             headers["Content-Encoding"] = "gzip"
-        if not truncated:
-            return web.Response(body=content, status=answer.status, headers=headers)
-        headers["Content-Length"] = str(len(content))
-        response = web.Response(
-            body=content[: len(content) // 2], status=answer.status, headers=headers
-        )
-        response.force_close()  # before all that was announced
+        response = web.Response(body=content, status=answer.status, headers=headers)
+        if truncated:
+            response.headers["Content-Length"] = str(len(content))
+            response.body = content[: len(content) // 2]
+            response.force_close()  # before all that was announced
         return response
 
     async def _get_counts(self, _: web.Request) -> web.StreamResponse:

@@ -68,10 +68,11 @@ class Source:
                 if self._folder and file in FILES
                 else None
             )
-        if any(sitemap.path == path for sitemap in SITES[site].sitemaps.values()):
-            return self._sitemap_index(site, path, host)
-        if locations := self._sitemap_parts(site).get(path):
-            return _xml("urlset", "url", [title_url(site, one, host) for one in locations])
+        indexes, parts = self._sitemaps(site)
+        if path in indexes:
+            return _xml("sitemapindex", "sitemap", [f"{host}{part}" for part in indexes[path]])
+        if path in parts:
+            return _xml("urlset", "url", [title_url(site, one, host) for one in parts[path]])
         page = replica_of(site).list_page(self._collection, plain, query, host)
         if page is not None:
             return self._rendered(site, page)
@@ -93,30 +94,20 @@ class Source:
             return Answer(b"", status=replica_of(site).MOVED, headers={"Location": canonical})
         return self._rendered(site, replica_of(site).title_page(title, movie))
 
-    def _sitemap_index(self, site: Site, path: str, host: str) -> Answer:
-        parts = {
-            _beginning_of_parts(sitemap)
-            for sitemap in SITES[site].sitemaps.values()
-            if sitemap.path == path
-        }
-        locations = [
-            f"{host}{part}"
-            for part in self._sitemap_parts(site)
-            if part.removesuffix(".xml").rstrip("0123456789") in parts
-        ]
-        return _xml("sitemapindex", "sitemap", locations)
-
     @functools.cache  # noqa: B019 - as many as there are sites
-    def _sitemap_parts(self, site: Site) -> dict[str, list[str]]:
-        """Return the ids of the titles in each part of a site's sitemaps, by its path.
+    def _sitemaps(self, site: Site) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        """Return the parts of each index of a site's sitemaps, and the ids in each part.
 
-        A site may have series and their seasons in one.
+        Both are by path. A site may have series and their seasons in one.
         """
-        kinds: dict[str, set[str]] = {}
+        indexes: dict[str, list[str]] = {}
+        kinds: dict[tuple[str, str], set[str]] = {}
         for sitemap in SITES[site].sitemaps.values():
-            kinds.setdefault(_beginning_of_parts(sitemap), set()).add(sitemap.kind)
+            indexes[sitemap.path] = []
+            beginning = _beginning_of_parts(sitemap)
+            kinds.setdefault((sitemap.path, beginning), set()).add(sitemap.kind)
         parts = {}
-        for beginning, listed in kinds.items():
+        for (index_path, beginning), listed in kinds.items():
             ids = []
             titles = self._collection if "movie" in listed else self._collection.series
             for index, site_id in titles.ids[site].items():
@@ -125,8 +116,9 @@ class Source:
                     ids += [str(season.site_id) for season in titles.title(index).listed[site]]
             for start in range(0, len(ids), SITEMAP_PART):
                 path = f"{beginning}{start // SITEMAP_PART}.xml"
+                indexes[index_path].append(path)
                 parts[path] = ids[start : start + SITEMAP_PART]
-        return parts
+        return indexes, parts
 
 
 def _beginning_of_parts(sitemap: Sitemap) -> str:
