@@ -12,12 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from moviecrawler.basics.texts import fold
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from moviecrawler.extract.findings import Findings
 
 _T = TypeVar("_T")
 
@@ -53,7 +52,7 @@ def get_path(data: object, *path: str) -> object:
     return data
 
 
-def text(data: object, *path: str) -> str | None:
+def get_text(data: object, *path: str) -> str | None:
     """Return the text at `path`; None when it is empty.
 
     White space is folded, and HTML entities are resolved.
@@ -66,7 +65,7 @@ def text(data: object, *path: str) -> str | None:
     return fold(html.unescape(value)) or None
 
 
-def number(data: object, *path: str) -> float | None:
+def get_number(data: object, *path: str) -> float | None:
     """Return the number at `path`."""
     value = get_path(data, *path)
     if value is None:
@@ -76,15 +75,15 @@ def number(data: object, *path: str) -> float | None:
     return float(value)
 
 
-def integer(data: object, *path: str) -> int | None:
+def get_integer(data: object, *path: str) -> int | None:
     """Return the whole number at `path`."""
-    value = number(data, *path)
+    value = get_number(data, *path)
     if value is not None and value != int(value):
         raise ShapeError(_name(path), f"expected a whole number, not {value}")
     return None if value is None else int(value)
 
 
-def items(data: object, *path: str) -> list[object]:
+def get_items(data: object, *path: str) -> list[object]:
     """Return the list at `path`, without its nulls; empty when there is none."""
     value = get_path(data, *path)
     if value is None:
@@ -105,21 +104,21 @@ def as_list(data: object, *path: str) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 
-def size(data: object, *path: str) -> int | None:
+def get_size(data: object, *path: str) -> int | None:
     """Return the number of something at `path`, 0 and up."""
-    value = integer(data, *path)
+    value = get_integer(data, *path)
     if value is not None and not 0 <= value <= _MOST_COUNTED:
         raise ShapeError(_name(path), f"{value} of something")
     return value
 
 
-def positive(data: object, *path: str) -> int | None:
+def get_positive(data: object, *path: str) -> int | None:
     """Return the number of something at `path`, 1 and up; 0 says nothing."""
-    return size(data, *path) or None
+    return get_size(data, *path) or None
 
 
-def read(reader: Callable[..., _T | NoValue], data: object, *path: str) -> _T | NoValue:
-    """Return what `reader` returns for the value at `path`.
+def parse_at(parse: Callable[..., _T | NoValue], data: object, *path: str) -> _T | NoValue:
+    """Return what `parse` returns for the value at `path`.
 
     Returns ABSENT where that value is null or an empty list, and None where a key is missing.
 
@@ -135,32 +134,32 @@ def read(reader: Callable[..., _T | NoValue], data: object, *path: str) -> _T | 
         data = data[step]
     if data is None:
         return ABSENT if path else None
-    found = reader(data)
+    found = parse(data)
     return ABSENT if data == found == [] else found
 
 
-def texts(*leaf: str) -> Callable[[object], list[str] | None]:
-    """Return a reader of the texts at `leaf` of a list's items.
+def parse_texts(*leaf: str) -> Callable[[object], list[str] | None]:
+    """Return a function that returns the texts at `leaf` of a list's items.
 
     It returns None where an item has no such text, as it is another list then.
     """
 
-    def read_texts(listed: object) -> list[str] | None:
-        found = [text(item, *leaf) for item in items(listed)]
+    def parse(listed: object) -> list[str] | None:
+        found = [get_text(item, *leaf) for item in get_items(listed)]
         return None if None in found else [each for each in found if each]
 
-    return read_texts
+    return parse
 
 
 def readers(
-    convert: Callable[..., object], sources: Collection[object], *paths: str
+    parse: Callable[..., object], sources: Collection[object], *paths: str
 ) -> list[Callable[[], object]]:
-    """Return the readers of a fact's positions.
+    """Return functions that parse a field: at the first path of each object, then at the next path.
 
-    The first path is read in each of the objects, then the next path. Dots separate a path's keys.
+    Dots separate a path's keys.
     """
     return [
-        partial(read, convert, source, *keys)
+        partial(parse_at, parse, source, *keys)
         for keys in (path.split(".") for path in paths)
         for source in sources
     ]

@@ -16,12 +16,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 
-from moviecrawler.items import Role, Score
+from moviecrawler.items import Movie, RelatedTitle, Role, Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
-
-    from moviecrawler.items import Movie, RelatedTitle
 
 
 class Absence(Enum):

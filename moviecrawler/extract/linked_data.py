@@ -12,8 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import parse_count, parse_decimal, parse_runtime
-from moviecrawler.extract import dig
-from moviecrawler.extract.dig import FieldPath
+from moviecrawler.extract.dig import (
+    FieldPath,
+    as_list,
+    get_items,
+    get_number,
+    get_path,
+    get_text,
+    parse_at,
+)
 from moviecrawler.extract.embedded import decode_json, scripts
 from moviecrawler.extract.findings import (
     ABSENT,
@@ -51,10 +58,10 @@ def objects(body: bytes) -> Iterator[dict[str, object]]:
     """
     for raw in scripts(body, b"application/ld+json"):
         with suppress(ShapeError):
-            for item in dig.as_list(decode_json(raw)):
-                for part in dig.as_list(item, "@graph") or [item]:
+            for item in as_list(decode_json(raw)):
+                for part in as_list(item, "@graph") or [item]:
                     if isinstance(part, dict):
-                        yield {**part, "@type": dig.text(first_of(part.get("@type")))}
+                        yield {**part, "@type": get_text(first_of(part.get("@type")))}
 
 
 def title_of(body: bytes) -> dict[str, object]:
@@ -70,7 +77,7 @@ def title_of(body: bytes) -> dict[str, object]:
 
 def kind_of(data: dict[str, object]) -> TitleKind | None:
     """Return the kind of a title; None where its type is another."""
-    name: str | None = attempt(partial(dig.text, first_of(data.get("@type"))))
+    name: str | None = attempt(partial(get_text, first_of(data.get("@type"))))
     return KINDS.get(name or "")
 
 
@@ -82,7 +89,7 @@ def listed_titles(body: bytes) -> list[dict[str, object]]:
 
 def _members(data: object) -> Iterator[dict[str, object]]:
     """Yield what an ItemList or a ListItem leads to, which can be another ItemList."""
-    inner = [*dig.as_list(data, "itemListElement"), *dig.as_list(data, "item")]
+    inner = [*as_list(data, "itemListElement"), *as_list(data, "item")]
     if not inner and isinstance(data, dict):
         yield data
     for member in inner:
@@ -93,7 +100,7 @@ def extract_fields(found: Findings, linked: dict[str, object], fields: Iterable[
     """Set the fields that have no value yet from a title's JSON-LD. A 0 there states nothing."""
 
     def value(convert: Callable[..., object], path: str) -> object:
-        stated = dig.read(convert, linked, *path.split("."))
+        stated = parse_at(convert, linked, *path.split("."))
         return None if stated is ABSENT or stated == 0 else stated
 
     for each in fields:
@@ -107,13 +114,13 @@ def first_of(value: object) -> object:
 
 def parsed(parse: Callable[[str], object], value: object) -> object:
     """Return what a text says; None for what is not a text."""
-    text = dig.text(value)
+    text = get_text(value)
     return parse(text) if text else None
 
 
 def texts(value: object) -> list[str]:
     """Return the texts of a list."""
-    return [*filter(None, map(dig.text, dig.as_list(value)))]
+    return [*filter(None, map(get_text, as_list(value)))]
 
 
 def plot(text: str) -> str | None:
@@ -127,9 +134,9 @@ def picture(value: object) -> str | None:
     urls = (
         [shown]
         if isinstance(shown, str)
-        else [dig.get_path(shown, key) for key in ("url", "contentUrl")]
+        else [get_path(shown, key) for key in ("url", "contentUrl")]
     )
-    address = next(filter(None, map(dig.text, urls)), "")
+    address = next(filter(None, map(get_text, urls)), "")
     return address if address.startswith("http") and not _NO_POSTER.search(address) else None
 
 
@@ -139,32 +146,32 @@ def people(role: Role, value: object) -> list[Credit]:
     A person without a list is refused: some pages repeat the key, so that only the last is there.
     Organizations, which some lists have, are left out; of anything else the list is refused.
     """
-    kinds = [(item, dig.text(item, "@type")) for item in dig.items(value)]
+    kinds = [(item, get_text(item, "@type")) for item in get_items(value)]
     if any(kind not in {"Person", "Organization"} for _, kind in kinds):
         raise ShapeError("credits", f"a {role} that is no person")
     persons = [item for item, kind in kinds if kind == "Person"]
-    names = [dig.text(person, "name") or "" for person in persons]
+    names = [get_text(person, "name") or "" for person in persons]
     if not all(names):
         raise ShapeError("credits", f"a {role} without a name")
-    links = [dig.text(person, "url") or dig.text(person, "sameAs") for person in persons]
+    links = [get_text(person, "url") or get_text(person, "sameAs") for person in persons]
     return new_credits(role, map(Person, names, links))
 
 
 def number(data: object, key: str) -> float | None:
     """Return a number, which may be written as text. Raises ValueError for anything else."""
-    value = dig.get_path(data, key)
+    value = get_path(data, key)
     if isinstance(value, str):
         return float(parse_count(value)[0]) if "," in value else parse_decimal(value)
-    return dig.number(value)
+    return get_number(value)
 
 
 _FIELDS = (
     FieldPath("plot", partial(parsed, plot), "description"),
     FieldPath("genres", texts, "genre"),
-    FieldPath("certificate", dig.text, "contentRating"),
+    FieldPath("certificate", get_text, "contentRating"),
     FieldPath("poster_url", picture, "image"),
     FieldPath("runtime_minutes", partial(parsed, parse_runtime), "duration"),
-    FieldPath("series_title", dig.text, "partOfSeries.name"),
+    FieldPath("series_title", get_text, "partOfSeries.name"),
     FieldPath("credits.director", partial(people, "director"), "director"),
     FieldPath("credits.cast", partial(people, "cast"), "actor"),
 )

@@ -6,12 +6,11 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.extract.findings import first_of_each
-from moviecrawler.items import Credit
+from moviecrawler.items import Credit, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moviecrawler.items import Role
 
 _PERSON_ID = re.compile(r"/(nm\d{7,10}|(?:person|celebrity)/[^/?#\s]+)")
 """`nm0000206` on IMDb, `person/…` on Metacritic, `celebrity/…` on Rotten Tomatoes."""

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moviecrawler.matching.normalise import names, parts, similar_key
-from moviecrawler.matching.people import name_words
+from moviecrawler.matching.people import Name, name_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moviecrawler.items import TitleKind
     from moviecrawler.matching.facts import TitleFacts
-    from moviecrawler.matching.people import Name
 
 
 @dataclass(slots=True, eq=False)

@@ -10,15 +10,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from moviecrawler.matching.comparing import compare
-from moviecrawler.matching.forms import block_keys, maker_keys
+from moviecrawler.matching.comparing import Decision, compare
+from moviecrawler.matching.forms import Title, block_keys, maker_keys
 from moviecrawler.matching.titles import LARGEST_BLOCK, Pair, is_rival, surest_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from moviecrawler.matching.comparing import Decision
-    from moviecrawler.matching.forms import Title
 
 _MAX_OTHERS = 5
 """Other candidates that are named in the result."""

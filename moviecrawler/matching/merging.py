@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from moviecrawler.items import Role, Score, Source
+from moviecrawler.items import Movie, Offer, Role, Score, Source
 from moviecrawler.sites.fields import (
     ONLY_IN_DATASETS,
     PARTS,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
-    from moviecrawler.items import Movie, Offer
 
 _FULLNESS = {source: rank for rank, source in enumerate(("list", "dataset", "page"))}
 _MOST_SHOWN = 20

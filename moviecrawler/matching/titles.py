@@ -27,7 +27,7 @@ from moviecrawler.matching.comparing import (
     contradiction,
     have_something_in_common,
 )
-from moviecrawler.matching.facts import TitleFacts
+from moviecrawler.matching.facts import IdSource, TitleFacts
 from moviecrawler.matching.forms import Title, block_keys, name_keys, prepare
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import current_id
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from moviecrawler.items import Movie, Site
-    from moviecrawler.matching.facts import IdSource
 
 DAYS_REMEMBERED = 90
 """Days for which a refused page isn't compared with the same title again."""

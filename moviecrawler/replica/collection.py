@@ -5,21 +5,19 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from moviecrawler.items import Amount, Award, RelatedTitle
+from moviecrawler.items import Amount, AmountKind, Award, Movie, RelatedTitle, Site
 from moviecrawler.replica.items import character, on_imdb, people, rate
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.series import Series
 from moviecrawler.replica.titles import CHART_SIZE, OTHERS, Titles
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.replicas import FilmDraft, Name, Title, replica_of
-from moviecrawler.sites.words import WORDS
+from moviecrawler.sites.words import WORDS, Dice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import date
 
-    from moviecrawler.items import AmountKind, Movie, Site
-    from moviecrawler.sites.words import Dice
 
 MOVIES_PER_SERIES = 100
 _VOTES_TO_RANK = 25_000

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.items import Credit, Movie, Score
+from moviecrawler.items import Credit, Movie, Role, Score, TitleKind
 from moviecrawler.sites import ID_SITE, SCORE_SITES, SITES
-from moviecrawler.sites.replicas import identity
-from moviecrawler.sites.words import WORDS, person_name
+from moviecrawler.sites.replicas import Title, identity
+from moviecrawler.sites.words import WORDS, Dice, person_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from moviecrawler.items import Role, TitleKind
-    from moviecrawler.sites.replicas import Title
-    from moviecrawler.sites.words import Dice
 
 _FIRST_PERSON = 1_000_000
 

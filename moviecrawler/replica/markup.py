@@ -17,7 +17,7 @@ from moviecrawler.sites.words import WORDS, Dice
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
-    from moviecrawler.sites import replicas as sites
+    from moviecrawler.sites import replicas
 
 MARKUP = tomllib.loads(read_package_file("moviecrawler.replica", "markup.toml"))
 
@@ -65,7 +65,7 @@ _TEMPLATES.filters["known"] = lambda data: {
 }
 
 
-def render(site: Site, page: sites.Markup, *, light: bool) -> bytes:
+def render(site: Site, page: replicas.Markup, *, light: bool) -> bytes:
     """Return the page that a template of a site's folder makes.
 
     `light`: with little more than its data, but above the 2 kB below which a page passes for a

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import msgspec
 from msgspec import Meta
@@ -17,7 +17,6 @@ from moviecrawler.basics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Self
 
 TODAY = date(2026, 11, 1)
 """The replica's date: titles without a release before it are upcoming and unrated."""

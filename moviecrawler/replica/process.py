@@ -5,16 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import msgspec
 
 from moviecrawler.basics.errors import MovieCrawlerError
 from moviecrawler.replica.options import Options
 from moviecrawler.sites import SITES
-
-if TYPE_CHECKING:
-    from typing import Self
 
 
 class ReplicaError(MovieCrawlerError):

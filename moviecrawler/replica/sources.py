@@ -14,7 +14,7 @@ from moviecrawler.replica.datasets import FILES, Dataset
 from moviecrawler.replica.markup import render
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import title_url
-from moviecrawler.sites.replicas import Markup, replica_of
+from moviecrawler.sites.replicas import Json, Markup, replica_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
     from moviecrawler.replica.collection import Collection
     from moviecrawler.sites.profile import Sitemap
-    from moviecrawler.sites.replicas import Json
 
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"

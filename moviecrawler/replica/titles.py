@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import part_of_series
-from moviecrawler.sites.replicas import replica_of
+from moviecrawler.sites.replicas import Name, Title, replica_of
 from moviecrawler.sites.words import Dice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moviecrawler.items import Movie, Site
-    from moviecrawler.sites.replicas import Name, Title
 
 OTHERS = tuple(site for site in SITES if site != ID_SITE)
 CHART_SIZE = 250

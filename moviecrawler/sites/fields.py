@@ -12,13 +12,11 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-from moviecrawler.items import AmountKind, Movie, Relation, Role, Score
+from moviecrawler.items import AmountKind, Movie, Relation, Role, Score, Site, TitleKind
 from moviecrawler.sites import ID_SITE, SCORE_SITES, SCORES, SITES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
-
-    from moviecrawler.items import Site, TitleKind
 
 
 TYPES: dict[str, Any] = get_type_hints(Movie)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moviecrawler.basics.errors import ExtractionError
-from moviecrawler.extract import dig
+from moviecrawler.extract.dig import get_text
 from moviecrawler.extract.embedded import decode_json, reader, stated_addresses
 from moviecrawler.sites import SITES
 from moviecrawler.sites.ids import site_of
@@ -33,6 +33,6 @@ def read_page(body: bytes, url: str | None = None) -> Page:
 def _stated_addresses(body: bytes) -> list[str]:
     """Return the addresses that a page names as its own, or that of a list in JSON."""
     if body[:200].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        address = dig.text(decode_json(body), "links", "self", "href")
+        address = get_text(decode_json(body), "links", "self", "href")
         return [address] if address else []
     return list(stated_addresses(body))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from importlib import import_module
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -17,7 +17,6 @@ from moviecrawler.basics.errors import ConfigurationError, ExtractionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import ModuleType
 
     from moviecrawler.items import Page, ScoreKind, Site, TitleKind
 

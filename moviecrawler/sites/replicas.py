@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol, cast, get_args
 
 from moviecrawler.extract.linked_data import KINDS
-from moviecrawler.items import Movie, Role, Score
+from moviecrawler.items import Movie, RelatedTitle, Role, Score, ScoreKind, Site
 from moviecrawler.sites import SCORES, SITES
 from moviecrawler.sites.ids import title_url
 from moviecrawler.sites.words import Dice
@@ -18,8 +18,6 @@ from moviecrawler.sites.words import Dice
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import date
-
-    from moviecrawler.items import RelatedTitle, ScoreKind, Site
 
 
 @dataclass(slots=True)

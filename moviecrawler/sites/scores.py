@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from moviecrawler.extract import dig, linked_data
+from moviecrawler.extract import linked_data
+from moviecrawler.extract.dig import get_text
 from moviecrawler.extract.findings import attempt
-from moviecrawler.items import Score
+from moviecrawler.items import Score, ScoreKind
 from moviecrawler.sites import SCORES
-
-if TYPE_CHECKING:
-    from moviecrawler.items import ScoreKind
-
 
 _PERCENT = 100
 
@@ -49,7 +44,7 @@ def linked_score(kind: ScoreKind, value: object, *, of_users: bool = False) -> S
     looked for.
     """
     rating = linked_data.first_of(value)
-    is_users = "user" in (dig.text(rating, "name") or "").lower()
+    is_users = "user" in (get_text(rating, "name") or "").lower()
     best = attempt(linked_data.number, rating, "bestRating")
     if is_users != of_users or best not in {None, SCORES[kind].scale}:
         return None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from moviecrawler.extract import dig, linked_data
+from moviecrawler.extract import linked_data
+from moviecrawler.extract.dig import get_text
 from moviecrawler.extract.embedded import stated_addresses
-from moviecrawler.extract.findings import ShapeError, attempt, first_of_each
-from moviecrawler.items import Movie
+from moviecrawler.extract.findings import Findings, ShapeError, attempt, first_of_each
+from moviecrawler.items import Movie, Site, TitleKind
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.fields import unknown_fields_of
 from moviecrawler.sites.ids import id_in_url, kind_of_id, part_of_series, site_of, title_url
@@ -15,8 +16,6 @@ from moviecrawler.sites.ids import id_in_url, kind_of_id, part_of_series, site_o
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moviecrawler.extract.findings import Findings
-    from moviecrawler.items import Site, TitleKind
 
 MOST_SEASONS = 500
 """The most seasons of one series; the longest known has about a hundred."""
@@ -49,7 +48,7 @@ def new_title(
 
 def stated_title(data: object, *path: str) -> str | None:
     """Return the title at `path`. Raises ShapeError for a text that is too long for one."""
-    title = dig.text(data, *path)
+    title = get_text(data, *path)
     if title is not None and len(title) > LONGEST_TITLE:
         raise ShapeError("title", f"one of {len(title)} characters")
     return title
@@ -75,7 +74,7 @@ def title_in(site: Site, body: bytes) -> LinkedTitle:
             "page", "neither the data nor the JSON-LD of a title is there in a form that is known"
         )
     own = (address for address in stated_addresses(body) if site_of(address) == site)
-    address = attempt(dig.text, linked, "url")
+    address = attempt(get_text, linked, "url")
     ids = {id_in_url(site, address) for address in (*own, address)} - {None}
     name = stated_title(linked, "name")
     if len(ids) != 1 or name is None:

@@ -9,15 +9,21 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from moviecrawler.extract import dig
+from moviecrawler.extract.dig import (
+    get_integer,
+    get_items,
+    get_path,
+    get_text,
+    parse_at,
+    parse_texts,
+)
 from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError
 from moviecrawler.extract.people import one_of_each, without_notes
-from moviecrawler.items import Credit
+from moviecrawler.items import Credit, Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from moviecrawler.items import Role
 
 PERSON_ID = re.compile(r"nm\d{7,10}")
 
@@ -54,7 +60,7 @@ def credit_readers(
     if role == "cast":
         # In the main column it replaced `cast`; in the head it has the first four people.
         for source in sources[1:]:
-            yield partial(dig.read, partial(_of_groups, role), source, "castV2")
+            yield partial(parse_at, partial(_of_groups, role), source, "castV2")
         return
     # The lists in the head of a page have the first three or four people.
     for source in reversed(sources):
@@ -64,15 +70,15 @@ def credit_readers(
 
 def _of_main_column(source: Mapping[str, object], role: Role) -> list[Credit] | NoValue:
     if role != "cast":
-        return dig.read(partial(_of_groups, role), source, f"{role}s")
-    edges = dig.read(dig.items, source, "cast", "edges")
+        return parse_at(partial(_of_groups, role), source, f"{role}s")
+    edges = parse_at(get_items, source, "cast", "edges")
     if edges is None:
         return None
-    listed = [] if edges is ABSENT else [dig.get_path(edge, "node") for edge in edges]
+    listed = [] if edges is ABSENT else [get_path(edge, "node") for edge in edges]
     if None in listed:
         raise ShapeError("credits", "an entry of the cast without a person")
     # Until 2022-03 only principalCast had the first four of the cast.
-    four = dig.read(dig.items, source, "principalCast")
+    four = parse_at(get_items, source, "principalCast")
     if isinstance(four, list):
         listed = _in_groups(four) + listed
     return _credits(role, listed) if listed else ABSENT
@@ -80,11 +86,11 @@ def _of_main_column(source: Mapping[str, object], role: Role) -> list[Credit] | 
 
 def _of_head(source: Mapping[str, object], key: str, role: Role) -> list[Credit] | None:
     """Read a group in the head of a page; None when it leaves out people."""
-    for group in dig.items(source, key):
-        named = dig.text(group, "category", "id") or dig.text(group, "grouping", "groupingId")
+    for group in get_items(source, key):
+        named = get_text(group, "category", "id") or get_text(group, "grouping", "groupingId")
         if _ROLES.get(named) == role:
-            listed = dig.items(group, "credits")
-            is_whole = dig.integer(group, "totalCredits") == len(listed)
+            listed = get_items(group, "credits")
+            is_whole = get_integer(group, "totalCredits") == len(listed)
             return _credits(role, listed) if is_whole else None
     return None
 
@@ -95,7 +101,7 @@ def _of_groups(role: Role, groups: object) -> list[Credit]:
 
 
 def _in_groups(groups: object) -> list[object]:
-    listed = [credit for group in dig.items(groups) for credit in dig.items(group, "credits")]
+    listed = [credit for group in get_items(groups) for credit in get_items(group, "credits")]
     if groups and not listed:
         raise ShapeError("credits", "groups without credits")
     return listed
@@ -111,8 +117,8 @@ def _credit(raw: object, role: Role) -> Credit:
         raise ShapeError("credits", "a member of the cast without a key for characters")
     return _new_credit(
         role,
-        dig.text(raw, "name", "nameText", "text"),
-        dig.text(raw, "name", "id"),
+        get_text(raw, "name", "nameText", "text"),
+        get_text(raw, "name", "id"),
         _characters(raw) if role == "cast" else (),
     )
 
@@ -131,17 +137,17 @@ def _characters(raw: object) -> Iterator[str]:
 
     Raises ShapeError when it isn't said where it should be.
     """
-    for character in dig.items(raw, "characters"):
+    for character in get_items(raw, "characters"):
         yield _name_of(character)
-    for edge in dig.items(raw, "creditedRoles", "edges"):
-        if dig.read(dig.get_path, edge, "node", "characters") is None:
+    for edge in get_items(raw, "creditedRoles", "edges"):
+        if parse_at(get_path, edge, "node", "characters") is None:
             raise ShapeError("credits", "a role without a key for characters")
-        for character in dig.items(edge, "node", "characters", "edges"):
-            yield _name_of(dig.get_path(character, "node"))
+        for character in get_items(edge, "node", "characters", "edges"):
+            yield _name_of(get_path(character, "node"))
 
 
 def _name_of(character: object) -> str:
-    name = dig.text(character) if isinstance(character, str) else dig.text(character, "name")
+    name = get_text(character) if isinstance(character, str) else get_text(character, "name")
     if name is None:
         raise ShapeError("credits", "a character without a name")
     return name
@@ -155,17 +161,17 @@ def of_full_credits(categories: object, role: Role) -> list[Credit] | None:
 
     The cast has its first 250 there; another list that leaves out people is not read.
     """
-    for category in dig.items(categories):
-        if _ROLES.get(dig.text(category, "id")) == role:
-            rows = dig.items(category, "section", "items")
-            is_whole = dig.integer(category, "section", "total") in {None, len(rows)}
+    for category in get_items(categories):
+        if _ROLES.get(get_text(category, "id")) == role:
+            rows = get_items(category, "section", "items")
+            is_whole = get_integer(category, "section", "total") in {None, len(rows)}
             people = [_full_credit(row, role) for row in rows]
             return one_of_each(role, people) if is_whole or role == "cast" else None
     return None
 
 
 def _full_credit(row: object, role: Role) -> Credit:
-    characters = dig.texts()(dig.get_path(row, "characters")) if role == "cast" else None
+    characters = parse_texts()(get_path(row, "characters")) if role == "cast" else None
     return _new_credit(
-        role, dig.text(row, "rowTitle"), dig.text(row, "id"), map(without_notes, characters or ())
+        role, get_text(row, "rowTitle"), get_text(row, "id"), map(without_notes, characters or ())
     )

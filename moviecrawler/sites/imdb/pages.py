@@ -12,8 +12,8 @@ import re
 from functools import partial
 
 from moviecrawler.basics.texts import fold
-from moviecrawler.extract import dig, linked_data
-from moviecrawler.extract.dig import FieldPath
+from moviecrawler.extract import linked_data
+from moviecrawler.extract.dig import FieldPath, get_items, get_path, get_text, parse_at
 from moviecrawler.extract.embedded import check_whole, decode_text
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, scores_of
 from moviecrawler.items import Entry, Listing, Page
@@ -92,7 +92,7 @@ def _linked(body: bytes) -> Findings:
 
 def _shown_name(linked: dict[str, object]) -> str | None:
     """Return the title that a page shows, where JSON-LD has another one as `name`."""
-    return attempt(lambda: dig.text(linked_data.first_of(linked.get("alternateName"))))
+    return attempt(lambda: get_text(linked_data.first_of(linked.get("alternateName"))))
 
 
 # --- Charts ---------------------------------------------------------------------------------------
@@ -115,26 +115,24 @@ def chart(body: bytes) -> Page:
 
 def _charted(body: bytes) -> list[Entry]:
     """Return the rows of a chart by the page's data. Raises ShapeError."""
-    data = dig.get_path(page_props(body), "pageData")
-    if dig.get_path(data, "topGrossingReleases") is not None:
+    data = get_path(page_props(body), "pageData")
+    if get_path(data, "topGrossingReleases") is not None:
         # A release that has no title on IMDb yet has an empty list.
         titles = (
-            dig.items(edge, "node", "release", "titles")
-            for edge in dig.items(data, "topGrossingReleases", "edges")
+            get_items(edge, "node", "release", "titles")
+            for edge in get_items(data, "topGrossingReleases", "edges")
         )
         return [_entry(found[0], None) for found in titles if found]
-    if dig.get_path(data, "chartTitles", "edges") is None:
+    if get_path(data, "chartTitles", "edges") is None:
         raise ShapeError("entries", "the page has no list that is known")
-    edges = dig.items(data, "chartTitles", "edges")
-    return [
-        _entry(node, edge) for edge in edges if (node := dig.get_path(edge, "node")) is not None
-    ]
+    edges = get_items(data, "chartTitles", "edges")
+    return [_entry(node, edge) for edge in edges if (node := get_path(edge, "node")) is not None]
 
 
 def _linked_entry(data: dict[str, object]) -> Entry:
     """Return a row of JSON-LD, without a rank. Raises ShapeError when it has no id or title."""
     entry = _new_entry(
-        id_in_url("imdb", dig.text(data, "url")), _shown_name(data) or dig.text(data, "name")
+        id_in_url("imdb", get_text(data, "url")), _shown_name(data) or get_text(data, "name")
     )
     entry.kind = linked_data.kind_of(data)
     entry.scores = scores_of(partial(linked_score, "imdb", data.get("aggregateRating")))
@@ -146,14 +144,14 @@ def _entry(node: object, edge: object) -> Entry:
 
     Raises ShapeError when it has no id or title.
     """
-    entry = _new_entry(values.parse_id(node, "id"), dig.text(node, "titleText", "text"))
-    title_type = attempt(dig.text, node, "titleType", "id")
-    date = attempt(dig.read, values.parse_date, node, "releaseDate")
-    entry.year = attempt(lambda: values.parse_year(dig.get_path(node, "releaseYear", "year")))
+    entry = _new_entry(values.parse_id(node, "id"), get_text(node, "titleText", "text"))
+    title_type = attempt(get_text, node, "titleType", "id")
+    date = attempt(parse_at, values.parse_date, node, "releaseDate")
+    entry.year = attempt(lambda: values.parse_year(get_path(node, "releaseYear", "year")))
     entry.kind = values.TITLE_KINDS.get(title_type, "other") if title_type else None
-    entry.rank = attempt(lambda: values.parse_rank(dig.get_path(edge, "currentRank")))
+    entry.rank = attempt(lambda: values.parse_rank(get_path(edge, "currentRank")))
     entry.release_date = None if date is ABSENT else date
-    entry.scores = scores_of(partial(dig.read, values.parse_rating, node, "ratingsSummary"))
+    entry.scores = scores_of(partial(parse_at, values.parse_rating, node, "ratingsSummary"))
     return entry
 
 

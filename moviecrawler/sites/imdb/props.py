@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from moviecrawler.extract import dig
+from moviecrawler.extract.dig import get_path
 from moviecrawler.extract.embedded import decode_json, script
 from moviecrawler.extract.findings import ShapeError
 from moviecrawler.sites.imdb.title import KEYS
@@ -58,7 +58,7 @@ def page_props(body: bytes) -> dict[str, object] | None:
         data = decode_json(raw, _NEXT_DATA)
     except ShapeError:  # something is not of the expected type
         data = decode_json(raw)
-    props = dig.get_path(data, "props", "pageProps")
+    props = get_path(data, "props", "pageProps")
     if not isinstance(props, dict):
         raise ShapeError("page", "the script has no pageProps")
     return props

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.items import Credit
-from moviecrawler.sites.replicas import Markup, Refusal
+from moviecrawler.items import AmountKind, Credit, Movie, RelatedTitle
+from moviecrawler.sites.replicas import Collection, Markup, Refusal, Title
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moviecrawler.items import AmountKind, Movie, RelatedTitle
-    from moviecrawler.sites.replicas import Collection, Title
 
 _POPULAR_SIZE = 100
 _BOX_OFFICE_SIZE = 10

@@ -8,10 +8,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, get_args
 
-from moviecrawler.extract import dig
-from moviecrawler.extract.dig import FieldPath
+from moviecrawler.extract.dig import (
+    FieldPath,
+    extract_fields,
+    get_path,
+    get_positive,
+    get_size,
+    get_text,
+    parse_texts,
+    readers,
+)
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, first
-from moviecrawler.items import Role
+from moviecrawler.items import Role, TitleKind
 from moviecrawler.sites.imdb import values
 from moviecrawler.sites.imdb.credits import CREDIT_KEYS, credit_readers, of_full_credits
 from moviecrawler.sites.titles import new_title, stated_title
@@ -19,26 +27,28 @@ from moviecrawler.sites.titles import new_title, stated_title
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from moviecrawler.items import TitleKind
 
-_NODE_TEXTS = dig.texts("node", "text")
+_NODE_TEXTS = parse_texts("node", "text")
 _FIELDS = (
     FieldPath("year", values.parse_year, "releaseYear.year"),
     FieldPath("release_date", values.parse_date, "releaseDate"),
     FieldPath("runtime_minutes", values.parse_minutes, "runtime.seconds"),
-    FieldPath("genres", dig.texts("text"), "genres.genres"),
+    FieldPath("genres", parse_texts("text"), "genres.genres"),
     # countriesOfOrigin has ids only where both are there.
     FieldPath(
-        "countries", dig.texts("text"), "countriesDetails.countries", "countriesOfOrigin.countries"
+        "countries",
+        parse_texts("text"),
+        "countriesDetails.countries",
+        "countriesOfOrigin.countries",
     ),
-    FieldPath("languages", dig.texts("text"), "spokenLanguages.spokenLanguages"),
-    FieldPath("certificate", dig.text, "certificate.rating"),
-    FieldPath("plot", dig.text, "plot.plotText.plainText"),
+    FieldPath("languages", parse_texts("text"), "spokenLanguages.spokenLanguages"),
+    FieldPath("certificate", get_text, "certificate.rating"),
+    FieldPath("plot", get_text, "plot.plotText.plainText"),
     FieldPath("poster_url", values.parse_address, "primaryImage.url"),
-    FieldPath("poster_width", dig.positive, "primaryImage.width"),
-    FieldPath("poster_height", dig.positive, "primaryImage.height"),
+    FieldPath("poster_width", get_positive, "primaryImage.width"),
+    FieldPath("poster_height", get_positive, "primaryImage.height"),
     FieldPath("scores.imdb", values.parse_rating, "ratingsSummary"),
-    FieldPath("scores.imdb.reviews", dig.size, "reviews.total"),
+    FieldPath("scores.imdb.reviews", get_size, "reviews.total"),
     FieldPath(
         "scores.imdb.histogram",
         values.parse_histogram,
@@ -58,7 +68,7 @@ _FIELDS = (
     FieldPath("popularity_rank", values.parse_rank, "meterRanking.currentRank"),
     FieldPath("critic_review_count", values.parse_total, "criticReviewsTotal.total"),
     FieldPath("keywords", _NODE_TEXTS, "keywords.edges", "storylineKeywords.edges"),
-    FieldPath("interests", dig.texts("node", "primaryText", "text"), "interests.edges"),
+    FieldPath("interests", parse_texts("node", "primaryText", "text"), "interests.edges"),
     FieldPath("taglines", _NODE_TEXTS, "taglines.edges"),
     FieldPath("related.similar", values.parse_similar, "moreLikeThisTitles.edges"),
     FieldPath("related.connection", values.parse_connections, "connections.edges"),
@@ -79,7 +89,7 @@ _OF_SERIES = (
 )
 _OF_EPISODES = (
     FieldPath("series_id", values.parse_id, "series.series.id"),
-    FieldPath("series_title", dig.text, "series.series.titleText.text"),
+    FieldPath("series_title", get_text, "series.series.titleText.text"),
     FieldPath(
         "season",
         values.parse_number,
@@ -119,11 +129,11 @@ def extract_title(found: Findings, sources: list[dict[str, object]]) -> None:
     name = found.movie.title
     kind = found.movie.kind
     found.set_first("title_type", lambda: _stated(sources, "titleType.id"))
-    original = dig.readers(dig.text, sources, "originalTitleText.text")
+    original = readers(get_text, sources, "originalTitleText.text")
     found.set_first(
         "original_title", lambda: ABSENT if (stated := first(*original)) == name else stated
     )
-    dig.extract_fields(found, (*_FIELDS, *_FIELDS_OF.get(kind, _OF_MOVIES)), sources)
+    extract_fields(found, (*_FIELDS, *_FIELDS_OF.get(kind, _OF_MOVIES)), sources)
     found.set_first("awards", *(partial(values.parse_awards, source) for source in sources))
     for role in get_args(Role):
         found.set_first(f"credits.{role}", *credit_readers(sources, role))
@@ -134,8 +144,8 @@ def read_full_credits(content: object) -> Findings:
 
     Raises ShapeError as `identify` does, and when the page has no people.
     """
-    found = identify([dig.get_path(content, "entityMetadata")])
-    categories = dig.get_path(content, "categories")
+    found = identify([get_path(content, "entityMetadata")])
+    categories = get_path(content, "categories")
     for role in get_args(Role):
         found.set_first(f"credits.{role}", partial(of_full_credits, categories, role))
     if not found.movie.credits:
@@ -149,7 +159,7 @@ def identify(sources: Sequence[object]) -> Findings:
     Raises ShapeError when the objects name no title, or several, or don't say of what type it is.
     """
     site_id = stated_id(sources)
-    name = first(*dig.readers(stated_title, sources, "titleText.text"))
+    name = first(*readers(stated_title, sources, "titleText.text"))
     title_type = _stated(sources, "titleType.id")
     if not isinstance(name, str):
         raise ShapeError("title", "the page has no titleText")
@@ -169,5 +179,5 @@ def stated_id(sources: Sequence[object]) -> str:
 
 
 def _stated(sources: Sequence[object], path: str) -> str | None:
-    found = first(*dig.readers(dig.text, sources, path))
+    found = first(*readers(get_text, sources, path))
     return found if isinstance(found, str) else None

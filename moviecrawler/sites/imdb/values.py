@@ -9,7 +9,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.basics.values import check_runtime, check_year, iso_date
-from moviecrawler.extract import dig
+from moviecrawler.extract.dig import (
+    get_integer,
+    get_items,
+    get_number,
+    get_path,
+    get_size,
+    get_text,
+    parse_at,
+)
 from moviecrawler.extract.findings import (
     ABSENT,
     NoValue,
@@ -17,14 +25,22 @@ from moviecrawler.extract.findings import (
     attempt,
     one_of_each_title,
 )
-from moviecrawler.items import HISTOGRAM_BARS, Amount, AmountKind, Award, RelatedTitle, Score
+from moviecrawler.items import (
+    HISTOGRAM_BARS,
+    Amount,
+    AmountKind,
+    Award,
+    RelatedTitle,
+    Relation,
+    Score,
+    TitleKind,
+)
 from moviecrawler.sites.ids import imdb_id_of
 from moviecrawler.sites.scores import new_score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moviecrawler.items import Relation, TitleKind
 
 TITLE_KINDS: dict[str, TitleKind] = {
     "movie": "movie",
@@ -60,12 +76,12 @@ _UNKNOWN = "Unknown"
 
 def parse_year(value: object) -> int:
     """Return a year of release."""
-    return check_year(dig.integer(value) or 0)
+    return check_year(get_integer(value) or 0)
 
 
 def parse_rank(value: object) -> int | None:
     """Return a rank, 1 and up."""
-    number = dig.integer(value)
+    number = get_integer(value)
     if number is not None and number < 1:
         raise ShapeError("rank", f"{number} is not a rank")
     return number
@@ -73,7 +89,7 @@ def parse_rank(value: object) -> int | None:
 
 def parse_total(total: object) -> int | NoValue:
     """Return how many of something there are; 0 is none."""
-    return dig.size(total) or ABSENT
+    return get_size(total) or ABSENT
 
 
 def parse_top_rank(ranking: object) -> int | NoValue:
@@ -81,7 +97,7 @@ def parse_top_rank(ranking: object) -> int | NoValue:
 
     The ranking goes on below the list's end: 1046 is a rank, but not in the list.
     """
-    rank = dig.read(parse_rank, ranking, "rank")
+    rank = parse_at(parse_rank, ranking, "rank")
     return ABSENT if isinstance(rank, int) and rank > _TOP_LENGTH else rank
 
 
@@ -91,8 +107,8 @@ def parse_rating(summary: object) -> Score | NoValue:
     A value of null, or in lists one of 0 from 0 votes, is that of an unrated title. Some titles
     have a second summary with nothing but the rank in it.
     """
-    value = dig.read(dig.number, summary, "aggregateRating")
-    votes = attempt(dig.integer, summary, "voteCount")
+    value = parse_at(get_number, summary, "aggregateRating")
+    votes = attempt(get_integer, summary, "voteCount")
     if value is None:
         return None
     if value is ABSENT or (value == 0 and votes == 0):
@@ -103,14 +119,14 @@ def parse_rating(summary: object) -> Score | NoValue:
 
 def parse_metascore(metascore: object) -> Score | NoValue:
     """Return the score of a metascore."""
-    value = dig.read(dig.integer, metascore, "score")
+    value = parse_at(get_integer, metascore, "score")
     return new_score("metascore", value) if isinstance(value, int) else value
 
 
 def parse_amount(kind: AmountKind, sum_: object) -> Amount | NoValue:
     """Return a sum of money."""
-    amount = dig.read(dig.integer, sum_, "amount")
-    currency = dig.read(dig.text, sum_, "currency")
+    amount = parse_at(get_integer, sum_, "amount")
+    currency = parse_at(get_text, sum_, "currency")
     # A release whose box office nobody has reported has 0.
     if amount is ABSENT or amount == 0:
         return ABSENT
@@ -129,7 +145,7 @@ def parse_minutes(value: object) -> int:
 
     It is 1 for the few titles of some seconds, as in IMDb's own datasets.
     """
-    seconds = dig.integer(value) or 0
+    seconds = get_integer(value) or 0
     return check_runtime(1 if 0 < seconds < _MINUTE else seconds // _MINUTE)
 
 
@@ -138,9 +154,9 @@ def parse_date(value: object) -> str | NoValue:
 
     Returns ABSENT when only the year is known.
     """
-    year = dig.read(dig.integer, value, "year")
-    month = dig.read(dig.integer, value, "month")
-    day = dig.read(dig.integer, value, "day")
+    year = parse_at(get_integer, value, "year")
+    month = parse_at(get_integer, value, "month")
+    day = parse_at(get_integer, value, "day")
     if isinstance(year, int) and month is ABSENT:
         return ABSENT
     if not isinstance(year, int) or not isinstance(month, int) or day is None:
@@ -153,7 +169,7 @@ def parse_date(value: object) -> str | NoValue:
 
 def parse_address(value: object) -> str | None:
     """Return an address of the web."""
-    address = dig.text(value)
+    address = get_text(value)
     return address if address and address.startswith(("https://", "http://")) else None
 
 
@@ -163,9 +179,9 @@ def parse_histogram(bars: object) -> list[int] | NoValue:
     Its bars are in any order; a rating that nobody gave has none.
     """
     votes = [0] * HISTOGRAM_BARS
-    for bar in dig.items(bars):
-        rating = dig.integer(bar, "rating")
-        number = dig.size(bar, "voteCount")
+    for bar in get_items(bars):
+        rating = get_integer(bar, "rating")
+        number = get_size(bar, "voteCount")
         if rating is None or number is None or not 1 <= rating <= HISTOGRAM_BARS:
             raise ShapeError("histogram", f"{number} votes for {rating}")
         votes[rating - 1] = number
@@ -174,21 +190,21 @@ def parse_histogram(bars: object) -> list[int] | NoValue:
 
 def parse_awards(source: dict[str, object]) -> list[Award] | NoValue:
     """Return all awards of an object together, and those that IMDb names first, such as Oscars."""
-    wins = dig.read(dig.size, source, "wins", "total")
+    wins = parse_at(get_size, source, "wins", "total")
     others = next(
-        (dig.read(dig.size, source, key, "total") for key in _NOMINATIONS if key in source), None
+        (parse_at(get_size, source, key, "total") for key in _NOMINATIONS if key in source), None
     )
     if not isinstance(wins, int) or not isinstance(others, int):
         return None
-    named = dig.read(_prestigious, source, "prestigiousAwardSummary")
+    named = parse_at(_prestigious, source, "prestigiousAwardSummary")
     counted = [Award(event=None, wins=wins, nominations=others)] if wins or others else []
     return [*counted, *([named] if isinstance(named, Award) else [])] or ABSENT
 
 
 def _prestigious(summary: object) -> Award | None:
-    event = dig.text(summary, "award", "text")
-    wins = dig.size(summary, "wins")
-    others = dig.size(summary, "nominations")
+    event = get_text(summary, "award", "text")
+    wins = get_size(summary, "wins")
+    others = get_size(summary, "nominations")
     return (
         None
         if event is None or wins is None or others is None
@@ -199,16 +215,16 @@ def _prestigious(summary: object) -> Award | None:
 def parse_similar(edges: object) -> list[RelatedTitle]:
     """Return the site's recommendations."""
     return one_of_each_title(
-        _related("similar", dig.get_path(edge, "node")) for edge in dig.items(edges)
+        _related("similar", get_path(edge, "node")) for edge in get_items(edges)
     )
 
 
 def parse_connections(edges: object) -> list[RelatedTitle]:
     """Return the titles that follow this one, refer to it, and so on."""
-    nodes = (dig.get_path(edge, "node") for edge in dig.items(edges))
+    nodes = (get_path(edge, "node") for edge in get_items(edges))
     return one_of_each_title(
         _related(
-            "connection", dig.get_path(node, "associatedTitle"), dig.text(node, "category", "text")
+            "connection", get_path(node, "associatedTitle"), get_text(node, "category", "text")
         )
         for node in nodes
     )
@@ -216,7 +232,7 @@ def parse_connections(edges: object) -> list[RelatedTitle]:
 
 def _related(relation: Relation, title: object, connection: str | None = None) -> RelatedTitle:
     site_id = parse_id(title, "id")
-    name = dig.text(title, "titleText", "text")
+    name = get_text(title, "titleText", "text")
     if site_id is None or name is None:
         raise ShapeError("related", f"a title with the id {site_id!r} and the name {name!r}")
     return RelatedTitle(relation=relation, site_id=site_id, title=name, connection=connection)
@@ -224,7 +240,7 @@ def _related(relation: Relation, title: object, connection: str | None = None) -
 
 def parse_id(value: object, *path: str) -> str | None:
     """Return the id of a title or of a series."""
-    text = dig.text(value, *path)
+    text = get_text(value, *path)
     imdb_id = imdb_id_of(text or "")
     if text is not None and imdb_id is None:
         raise ShapeError("site_id", f"{text!r} is not an id of a title")
@@ -244,12 +260,12 @@ def parse_number(number: object) -> int | NoValue:
         if is_number:
             return int(number)
         return ABSENT if number == _UNKNOWN else None
-    return dig.size(number)
+    return get_size(number)
 
 
 def count_seasons(seasons: object) -> int | NoValue:
     """Return how many seasons a list has."""
-    return _count(dig.get_path(season, "number") for season in dig.items(seasons))
+    return _count(get_path(season, "number") for season in get_items(seasons))
 
 
 def count_displayed_seasons(seasons: object) -> int | NoValue:
@@ -257,9 +273,9 @@ def count_displayed_seasons(seasons: object) -> int | NoValue:
 
     A season may have no number.
     """
-    edges = dig.items(seasons, "edges")
-    is_whole = len(edges) == dig.size(seasons, "total")
-    return _count(dig.text(edge, "node", "season") for edge in edges) if is_whole else None
+    edges = get_items(seasons, "edges")
+    is_whole = len(edges) == get_size(seasons, "total")
+    return _count(get_text(edge, "node", "season") for edge in edges) if is_whole else None
 
 
 def _count(numbers: Iterable[Any]) -> int | NoValue:

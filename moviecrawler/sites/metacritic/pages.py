@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import check_runtime, parse_date, parse_runtime
-from moviecrawler.extract import dig, linked_data
+from moviecrawler.extract import linked_data
 from moviecrawler.extract.devalue import unflatten
-from moviecrawler.extract.dig import FieldPath
+from moviecrawler.extract.dig import (
+    FieldPath,
+    get_integer,
+    get_items,
+    get_path,
+    get_text,
+    parse_at,
+)
 from moviecrawler.extract.embedded import check_whole, decode_json, script, stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, scores_of
 from moviecrawler.items import Entry, Listing, Page
@@ -22,15 +28,13 @@ from moviecrawler.sites.metacritic import values
 from moviecrawler.sites.metacritic.title import (
     COMPONENTS,
     PRODUCT,
+    Components,
     parse_year,
     read_title,
     seasons_of,
 )
 from moviecrawler.sites.scores import linked_score
 from moviecrawler.sites.titles import finished, title_in
-
-if TYPE_CHECKING:
-    from moviecrawler.sites.metacritic.title import Components
 
 _SHIFTED_DURATION = re.compile(r"PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S")
 """Metacritic writes `PT2M17S` for 2 h 17 min."""
@@ -58,7 +62,7 @@ def title(body: bytes) -> Page:
         found = linked or _linked(body)
     about = linked_data.title_of(body)
     # Beside a season's components, JSON-LD may be that of the series.
-    named = values.id_in(attempt(dig.text, about, "url"))
+    named = values.id_in(attempt(get_text, about, "url"))
     if found is linked or named == found.movie.site_id:
         linked_data.extract_fields(found, about, _LINKED)
     movie = finished(found)
@@ -76,11 +80,11 @@ def _components(payload: bytes | None) -> Components:
 
     There are none where there is no payload, or none of a title.
     """
-    data = None if payload is None else attempt(lambda: dig.get_path(unflatten(payload), "data"))
+    data = None if payload is None else attempt(lambda: get_path(unflatten(payload), "data"))
     for key in data if isinstance(data, dict) else ():
         if key.startswith("loadPage:"):
-            listed = attempt(dig.items, data, key, "components") or []
-            named = {attempt(dig.text, part, "meta", "componentName"): part for part in listed}
+            listed = attempt(get_items, data, key, "components") or []
+            named = {attempt(get_text, part, "meta", "componentName"): part for part in listed}
             if PRODUCT in named:
                 return {name: part for name, part in named.items() if name in COMPONENTS}
     return {}
@@ -134,28 +138,28 @@ def finder(body: bytes) -> Page:
     """
     answer = decode_json(body)
     values.refuse_errors(answer, "page")
-    items = dig.get_path(answer, "data", "items")
+    items = get_path(answer, "data", "items")
     if items is None:
         raise ShapeError("entries", "no items")
     listing = Listing(
         site="metacritic",
-        entries=[_entry(item) for item in dig.items(items)],
-        total=dig.integer(answer, "data", "totalResults"),
-        next=dig.text(answer, "links", "next", "href"),
+        entries=[_entry(item) for item in get_items(items)],
+        total=get_integer(answer, "data", "totalResults"),
+        next=get_text(answer, "links", "next", "href"),
     )
     return Page(site="metacritic", kind="finder", listing=listing)
 
 
 def _entry(item: object) -> Entry:
-    title = dig.text(item, "title")
+    title = get_text(item, "title")
     if title is None:
         raise ShapeError("entries", "an item without a title")
     site_id = values.id_of_product(item)
-    day = attempt(dig.read, values.parse_day, item, "releaseDate")
+    day = attempt(parse_at, values.parse_day, item, "releaseDate")
     year = attempt(parse_year, item)
     scores = scores_of(
-        lambda: dig.read(partial(values.parse_score, "metascore"), item, "criticScoreSummary"),
-        lambda: dig.read(partial(values.parse_score, "metacritic_user"), item, "userScore"),
+        lambda: parse_at(partial(values.parse_score, "metascore"), item, "criticScoreSummary"),
+        lambda: parse_at(partial(values.parse_score, "metacritic_user"), item, "userScore"),
     )
     return Entry(
         site_id=site_id,

@@ -13,28 +13,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from moviecrawler.items import Award, Movie, Offer, Score
+from moviecrawler.items import Award, Credit, Movie, Offer, RelatedTitle, Score, ScoreKind
 from moviecrawler.sites import SCORES
 from moviecrawler.sites.metacritic.values import IMAGES, OFFER_KINDS
 from moviecrawler.sites.replicas import (
     LINKED_TYPES,
+    Collection,
+    FilmDraft,
     Json,
     Markup,
+    Name,
     Refusal,
+    SeriesDraft,
     SeriesPages,
+    Title,
     episode_facts,
     new_item,
     new_score,
     season_facts,
 )
-from moviecrawler.sites.words import WORDS, slugify
+from moviecrawler.sites.words import WORDS, Dice, slugify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moviecrawler.items import Credit, RelatedTitle, ScoreKind
-    from moviecrawler.sites.replicas import Collection, FilmDraft, Name, SeriesDraft, Title
-    from moviecrawler.sites.words import Dice
 
 ROBOTS = """
 User-agent: *

@@ -10,8 +10,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import check_year
-from moviecrawler.extract import dig
-from moviecrawler.extract.dig import FieldPath
+from moviecrawler.extract.dig import (
+    FieldPath,
+    extract_fields,
+    get_integer,
+    get_items,
+    get_path,
+    get_positive,
+    get_size,
+    get_text,
+    parse_at,
+    parse_texts,
+    readers,
+)
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt
 from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.metacritic import values
@@ -35,9 +46,9 @@ COMPONENTS = frozenset({PRODUCT, *_SUMMARIES.values(), _OFFERS, _RELATED, _SEASO
 """The names of the components that are read."""
 _FIELDS = (
     FieldPath("runtime_minutes", values.parse_minutes, "duration"),
-    FieldPath("genres", dig.texts("name"), "genres"),
-    FieldPath("certificate", dig.text, "rating"),
-    FieldPath("plot", dig.text, "description"),
+    FieldPath("genres", parse_texts("name"), "genres"),
+    FieldPath("certificate", get_text, "rating"),
+    FieldPath("plot", get_text, "description"),
     FieldPath(
         "credits.director", partial(values.parse_crew, "director", "Directed By"), "production.crew"
     ),
@@ -45,7 +56,7 @@ _FIELDS = (
         "credits.writer", partial(values.parse_crew, "writer", "Written By"), "production.crew"
     ),
     FieldPath("credits.cast", partial(values.parse_people, "cast"), "production.cast"),
-    FieldPath("keywords", dig.texts(), "tags"),
+    FieldPath("keywords", parse_texts(), "tags"),
     FieldPath("taglines", values.parse_tagline, "tagline"),
     FieldPath("awards", values.parse_awards, "awards"),
 )
@@ -60,18 +71,18 @@ _OF_WHOLE_TITLES = (
 _OF_SEASONS = (
     FieldPath("year", values.parse_premiere, "releaseYear"),
     FieldPath("release_date", values.parse_day, "premiereDate"),
-    FieldPath("episode_count", dig.positive, "totalEpisodes"),
+    FieldPath("episode_count", get_positive, "totalEpisodes"),
 )
 """What a row of the list of seasons says of one."""
 _OF_PICTURES = (
-    FieldPath("poster_width", dig.positive, "width"),
-    FieldPath("poster_height", dig.positive, "height"),
+    FieldPath("poster_width", get_positive, "width"),
+    FieldPath("poster_height", get_positive, "height"),
 )
 _SCORE_DETAILS = (
-    FieldPath("liked", dig.size, "positiveCount"),
-    FieldPath("neutral", dig.size, "neutralCount"),
-    FieldPath("disliked", dig.size, "negativeCount"),
-    FieldPath("sentiment", dig.text, "sentiment"),
+    FieldPath("liked", get_size, "positiveCount"),
+    FieldPath("neutral", get_size, "neutralCount"),
+    FieldPath("disliked", get_size, "negativeCount"),
+    FieldPath("sentiment", get_text, "sentiment"),
 )
 """What a summary has of a score beside its value."""
 _NOT_FOUND = 404
@@ -93,7 +104,7 @@ def read_title(
     series. `linked` is the title of JSON-LD, whose name is used where the product has none.
     """
     refuse_errors(components.get(PRODUCT), "page")
-    product = dig.get_path(components.get(PRODUCT), "data", "item")
+    product = get_path(components.get(PRODUCT), "data", "item")
     if product is None:
         raise ShapeError("page", "no product among the components")
     site_id = product_id(product, components, stated)
@@ -104,32 +115,32 @@ def read_title(
         raise ShapeError("title", "a product without one")
     found = Findings(values.new_movie(site_id, title))
     movie = found.movie
-    dig.extract_fields(found, _FIELDS, [product])
+    extract_fields(found, _FIELDS, [product])
     if movie.kind == "series":
-        found.set_first("season_count", partial(dig.read, dig.positive, product, "seasonCount"))
+        found.set_first("season_count", partial(parse_at, get_positive, product, "seasonCount"))
         # Few series have their creators marked; a crew without them doesn't say that there are
         # none.
         found.set_first(
             "credits.creator",
-            lambda: values.parse_creators(dig.get_path(product, "production", "crew")),
+            lambda: values.parse_creators(get_path(product, "production", "crew")),
         )
     row = _season_row(components, site_id)
-    watch = attempt(dig.get_path, components.get(_OFFERS), "data", "item")
+    watch = attempt(get_path, components.get(_OFFERS), "data", "item")
     if movie.season is None:
-        dig.extract_fields(found, _OF_WHOLE_TITLES, [product])
+        extract_fields(found, _OF_WHOLE_TITLES, [product])
         found.set_first("year", lambda: parse_year(product))
         found.set_first("external_ids", lambda: values.parse_ids(product, watch))
     else:
-        dig.extract_fields(found, _OF_SEASONS, [row])
+        extract_fields(found, _OF_SEASONS, [row])
     image = attempt(_image, product)
     found.set_first("poster_url", lambda: _poster(product, image))
-    dig.extract_fields(found, _OF_PICTURES, [image])
+    extract_fields(found, _OF_PICTURES, [image])
     _extract_scores(found, components, product, row)
     if movie.season is None:
         found.set_first("scores.metascore.certified", lambda: _must(product))
     found.set_first(
         "related.similar",
-        *dig.readers(values.parse_similar, [components.get(_RELATED)], "data.items"),
+        *readers(values.parse_similar, [components.get(_RELATED)], "data.items"),
     )
     found.set_first("offers", lambda: values.parse_offers(watch))
     return found
@@ -140,13 +151,13 @@ def _extract_scores(found: Findings, components: Components, product: object, ro
     for kind, name in _SUMMARIES.items():
         component = components.get(name)
         found.set_first(f"scores.{kind}", partial(_stated_absence, component))
-        of_page = attempt(dig.get_path, component, "data", "item")
-        of_row = attempt(partial(dig.get_path, row, _IN_ROWS[kind]))
+        of_page = attempt(get_path, component, "data", "item")
+        of_row = attempt(partial(get_path, row, _IN_ROWS[kind]))
         summaries = [summary for summary in (of_page, of_row) if _is_own(site_id, summary)]
         if kind == "metascore":
             # Beside a season's scores the product is its series, whose score has the series'
             # address, or none.
-            own = attempt(dig.get_path, product, "criticScoreSummary")
+            own = attempt(get_path, product, "criticScoreSummary")
             if found.movie.season is None or attempt(_id_of_summary, own) == site_id:
                 summaries.insert(1, own)
         _extract_score(found, kind, summaries)
@@ -162,7 +173,7 @@ def product_id(product: object, components: Components, stated: str | None = Non
     if whole is None:
         raise ShapeError("site_id", "a product whose slug is none")
     summaries = [
-        attempt(dig.get_path, components.get(name), "data", "item") for name in _SUMMARIES.values()
+        attempt(get_path, components.get(name), "data", "item") for name in _SUMMARIES.values()
     ]
     of_summaries = [attempt(_id_of_summary, summary) for summary in summaries]
     for site_id in (*of_summaries, stated):
@@ -177,26 +188,26 @@ def parse_year(product: object) -> int | NoValue:
 
     That date can be a later showing's.
     """
-    premiere = dig.read(dig.integer, product, "premiereYear")
+    premiere = parse_at(get_integer, product, "premiereYear")
     if premiere is ABSENT or premiere == 0:
-        day = dig.read(values.parse_day, product, "releaseDate")
+        day = parse_at(values.parse_day, product, "releaseDate")
         return int(day[:4]) if isinstance(day, str) else ABSENT
     return None if premiere is None else check_year(premiere)
 
 
 def _image(product: object) -> object:
     """Return the first picture that a product has with a path; None without one."""
-    others = attempt(dig.items, product, "images") or []
-    images = [dig.get_path(product, "image"), *others]
-    return next((image for image in images if attempt(dig.text, image, "bucketPath")), None)
+    others = attempt(get_items, product, "images") or []
+    images = [get_path(product, "image"), *others]
+    return next((image for image in images if attempt(get_text, image, "bucketPath")), None)
 
 
 def _poster(product: object, image: object) -> str | NoValue:
     if image is not None:
-        return f"{values.IMAGES}{dig.text(image, 'bucketPath')}"
+        return f"{values.IMAGES}{get_text(image, 'bucketPath')}"
     return (
         ABSENT
-        if dig.read(dig.get_path, product, "image") is ABSENT and not dig.items(product, "images")
+        if parse_at(get_path, product, "image") is ABSENT and not get_items(product, "images")
         else None
     )
 
@@ -209,7 +220,7 @@ def _stated_absence(component: object) -> NoValue:
 
     Raises ShapeError where it could not get one.
     """
-    if any(dig.integer(error, "code") == _NOT_FOUND for error in dig.items(component, "errors")):
+    if any(get_integer(error, "code") == _NOT_FOUND for error in get_items(component, "errors")):
         return ABSENT
     refuse_errors(component, "scores")
     return None
@@ -219,18 +230,18 @@ def _extract_score(found: Findings, kind: ScoreKind, summaries: list[object]) ->
     """Set a score and its details from the first summary that has them."""
     found.set_first(
         f"scores.{kind}",
-        *(partial(dig.read, partial(parse_score, kind), summary) for summary in summaries),
+        *(partial(parse_at, partial(parse_score, kind), summary) for summary in summaries),
     )
     average = FieldPath("average", partial(values.parse_average, kind), "normalizedScore")
     details = [
         FieldPath(f"scores.{kind}.{each.field}", each.parse, *each.paths)
         for each in (*_SCORE_DETAILS, average)
     ]
-    dig.extract_fields(found, details, summaries)
+    extract_fields(found, details, summaries)
 
 
 def _id_of_summary(summary: object) -> str | None:
-    return id_in(dig.text(summary, "url"))
+    return id_in(get_text(summary, "url"))
 
 
 def _is_own(site_id: str, summary: object) -> bool:
@@ -249,7 +260,7 @@ def _must(product: object) -> bool | None:
 
     A product has the mark of its own kind, or those of all kinds.
     """
-    marks = [mark for name in _MARKS if isinstance(mark := dig.get_path(product, name), bool)]
+    marks = [mark for name in _MARKS if isinstance(mark := get_path(product, name), bool)]
     return any(marks) if marks else None
 
 
@@ -271,23 +282,23 @@ def seasons_of(series: Movie, components: Components) -> list[Movie]:
 
 
 def _rows(components: Components) -> list[object]:
-    return attempt(dig.items, components.get(_SEASONS), "data", "items") or []
+    return attempt(get_items, components.get(_SEASONS), "data", "items") or []
 
 
 def _id_of_row(row: object) -> str | None:
     """Return a season's id, by its address."""
-    return id_in(attempt(dig.text, row, "url"))
+    return id_in(attempt(get_text, row, "url"))
 
 
 def _season(series: Movie, row: object) -> Movie | None:
     site_id = _id_of_row(row)
-    title = attempt(dig.text, row, "title")
+    title = attempt(get_text, row, "title")
     if site_id is None:
         return None
     found = Findings(values.new_movie(site_id, title or series.title))
     for kind, name in _IN_ROWS.items():
-        summary = attempt(dig.get_path, row, name)
+        summary = attempt(get_path, row, name)
         if _is_own(site_id, summary):
             _extract_score(found, kind, [summary])
-    dig.extract_fields(found, _OF_SEASONS, [row])
+    extract_fields(found, _OF_SEASONS, [row])
     return found.movie

@@ -10,7 +10,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import check_runtime, check_year, parse_date
-from moviecrawler.extract import dig
+from moviecrawler.extract.dig import (
+    get_integer,
+    get_items,
+    get_number,
+    get_path,
+    get_size,
+    get_text,
+    parse_at,
+)
 from moviecrawler.extract.findings import (
     ABSENT,
     NoValue,
@@ -21,7 +29,17 @@ from moviecrawler.extract.findings import (
 )
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.extract.people import Person, new_credits, without_notes
-from moviecrawler.items import Award, Offer, RelatedTitle, Score
+from moviecrawler.items import (
+    Award,
+    Credit,
+    Movie,
+    Offer,
+    OfferKind,
+    RelatedTitle,
+    Role,
+    Score,
+    ScoreKind,
+)
 from moviecrawler.sites import SCORES, SITES
 from moviecrawler.sites.ids import id_in_url, imdb_id_of, part_of_series
 from moviecrawler.sites.scores import check_average, new_score
@@ -29,8 +47,6 @@ from moviecrawler.sites.titles import new_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from moviecrawler.items import Credit, Movie, OfferKind, Role, ScoreKind
 
 
 _SEASON_IN_TITLE = re.compile(r"[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
@@ -80,22 +96,22 @@ def without_season(site_id: str, title: str) -> str:
 
 def parse_day(value: object) -> str | None:
     """Return a date of release."""
-    text = dig.text(value)
+    text = get_text(value)
     return parse_date(text) if text else None
 
 
 def parse_score(kind: ScoreKind, summary: object) -> Score | NoValue:
     """Return the score in a summary, of a page or of a row of a list."""
-    value = dig.read(dig.number, summary, "score")
-    count = attempt(dig.size, summary, "reviewCount") or 0
+    value = parse_at(get_number, summary, "score")
+    count = attempt(get_size, summary, "reviewCount") or 0
     if value is ABSENT or value is None:
         # A title with that many reviews has a score; it is at another position.
         return None if value is None or count >= _ENOUGH_REVIEWS else ABSENT
     # Lists, and titles with too few ratings, have 0 in place of null. Its sentiment is then "tbd"
     # or missing.
-    if value == 0 and (dig.text(summary, "sentiment") or "tbd").lower() == "tbd":
+    if value == 0 and (get_text(summary, "sentiment") or "tbd").lower() == "tbd":
         return ABSENT
-    scale = attempt(dig.integer, summary, "max")
+    scale = attempt(get_integer, summary, "max")
     if scale not in {None, SCORES[kind].scale}:
         raise ShapeError("scores", f"{kind} out of {scale}")
     return new_score(kind, value, count or None)
@@ -103,9 +119,9 @@ def parse_score(kind: ScoreKind, summary: object) -> Score | NoValue:
 
 def refuse_errors(part: object, field: str) -> None:
     """Raise ShapeError when the site says that it could not get a part of the page."""
-    errors = dig.items(part, "errors")
+    errors = get_items(part, "errors")
     if errors:
-        codes = ", ".join(str(dig.get_path(error, "code")) for error in errors)
+        codes = ", ".join(str(get_path(error, "code")) for error in errors)
         raise ShapeError(field, f"the site answers error {codes}")
 
 
@@ -114,7 +130,7 @@ def parse_imdb_id(value: object) -> str | None:
 
     It can be that of a series' pilot or of a dub: matching checks the year.
     """
-    text = dig.text(value)
+    text = get_text(value)
     imdb_id = imdb_id_of(text or "")
     if text is not None and imdb_id is None:
         raise ShapeError("imdb_id", f"{text!r} is not an id of IMDb")
@@ -123,24 +139,24 @@ def parse_imdb_id(value: object) -> str | None:
 
 def parse_minutes(value: object) -> int | NoValue:
     """Return a runtime in minutes; 0 is none."""
-    minutes = dig.integer(value)
+    minutes = get_integer(value)
     return check_runtime(minutes) if minutes else ABSENT
 
 
 def parse_premiere(value: object) -> int | None:
     """Return the year of a season; 0 says nothing."""
-    year = dig.integer(value)
+    year = get_integer(value)
     return check_year(year) if year else None
 
 
 def parse_crew(role: Role, group: str, crew: object) -> list[Credit]:
     """Return those whom the crew has in a group, which is left out when nobody is in it."""
-    groups = [dig.text(person, "roleTypeGroupName") for person in dig.items(crew)]
+    groups = [get_text(person, "roleTypeGroupName") for person in get_items(crew)]
     if None in groups:
         raise ShapeError("credits", "a member of the crew without a group")
     return parse_people(
         role,
-        [person for person, name in zip(dig.items(crew), groups, strict=True) if name == group],
+        [person for person, name in zip(get_items(crew), groups, strict=True) if name == group],
     )
 
 
@@ -148,28 +164,28 @@ def parse_creators(crew: object) -> list[Credit]:
     """Return a series' creators, who are among its writers as "created by"."""
     writers = [
         person
-        for person in dig.items(crew)
-        if dig.get_path(person, "roleTypeGroupName") == "Written By"
+        for person in get_items(crew)
+        if get_path(person, "roleTypeGroupName") == "Written By"
     ]
     return parse_people(
-        "creator", [one for one in writers if "created by" in dig.items(one, "roles")]
+        "creator", [one for one in writers if "created by" in get_items(one, "roles")]
     )
 
 
 def parse_people(role: Role, people: object) -> list[Credit]:
     """Return the people of a list."""
-    return new_credits(role, (_person(role, person) for person in dig.items(people)))
+    return new_credits(role, (_person(role, person) for person in get_items(people)))
 
 
 def _person(role: Role, person: object) -> Person:
-    name = dig.text(person, "name")
+    name = get_text(person, "name")
     if name is None:
         raise ShapeError("credits", f"a {role} without a name")
-    address = dig.read(dig.text, person, "entertainmentProduct", "url")
+    address = parse_at(get_text, person, "entertainmentProduct", "url")
     if address is None or (role == "cast" and isinstance(person, dict) and "roles" not in person):
         raise ShapeError("credits", f"a {role} without an address or roles")
     # Of a member of the cast these are the parts played, of all others what they did.
-    roles = map(dig.text, dig.items(person, "roles")) if role == "cast" else ()
+    roles = map(get_text, get_items(person, "roles")) if role == "cast" else ()
     characters = (without_notes(part) for part in roles if part)
     link = None if address is ABSENT else address
     return Person(name, link, " / ".join(filter(None, characters)) or None)
@@ -180,8 +196,8 @@ def id_of_product(product: object) -> str:
 
     Raises ShapeError for what is no title.
     """
-    kind = dig.text(product, "type")
-    slug = dig.text(product, "slug")
+    kind = get_text(product, "type")
+    slug = get_text(product, "slug")
     if slug is None or kind not in _PREFIXES:
         raise ShapeError("site_id", f"{kind!r} {slug!r} is no title")
     return f"{_PREFIXES[kind]}/{slug}"
@@ -189,23 +205,23 @@ def id_of_product(product: object) -> str:
 
 def parse_average(kind: ScoreKind, score: object) -> float:
     """Return the mean behind a score; the users' has none."""
-    return check_average(kind, dig.number(score) or 0.0)
+    return check_average(kind, get_number(score) or 0.0)
 
 
 def parse_tagline(text: object) -> list[str] | NoValue:
     """Return the tagline as a list of one."""
-    return [tagline] if (tagline := dig.text(text)) else ABSENT
+    return [tagline] if (tagline := get_text(text)) else ABSENT
 
 
 def parse_awards(awards: object) -> list[Award]:
     """Return the awards, one for each event."""
-    return first_of_each(map(_award, dig.items(awards)), lambda award: award.event)
+    return first_of_each(map(_award, get_items(awards)), lambda award: award.event)
 
 
 def _award(award: object) -> Award:
-    event = dig.text(award, "awardEvent")
-    wins = dig.size(award, "wins")
-    nominations = dig.size(award, "nominations")
+    event = get_text(award, "awardEvent")
+    wins = get_size(award, "wins")
+    nominations = get_size(award, "nominations")
     if event is None or wins is None or nominations is None:
         raise ShapeError("awards", f"{wins} wins and {nominations} nominations of {event!r}")
     return Award(event=event, wins=wins, nominations=nominations)
@@ -213,9 +229,9 @@ def _award(award: object) -> Award:
 
 def parse_similar(items: object) -> list[RelatedTitle]:
     """Return the titles that the page recommends; games among them are left out."""
-    if any(dig.text(item, "type") is None for item in dig.items(items)):
+    if any(get_text(item, "type") is None for item in get_items(items)):
         raise ShapeError("related", "a title without a type")
-    named = ((attempt(id_of_product, item), dig.text(item, "title")) for item in dig.items(items))
+    named = ((attempt(id_of_product, item), get_text(item, "title")) for item in get_items(items))
     return one_of_each_title(
         RelatedTitle(relation="similar", site_id=site_id, title=title)
         for site_id, title in named
@@ -227,28 +243,28 @@ def parse_offers(watch: object) -> list[Offer] | NoValue:
     """Return JustWatch's offers for the page's country; each has an option for every quality."""
     if not isinstance(watch, dict) or not any(kind in watch for kind in OFFER_KINDS):
         return None
-    locale = _LOCALE.fullmatch(dig.text(watch, "meta", "locale") or "")
+    locale = _LOCALE.fullmatch(get_text(watch, "meta", "locale") or "")
     country = locale[1] if locale else None
     found = [
         offer
         for name, kind in OFFER_KINDS.items()
-        for listed in dig.items(watch, name)
+        for listed in get_items(watch, name)
         for offer in _options(listed, kind, country)
     ]
-    if not found and dig.get_path(watch, "hasOffers"):
+    if not found and get_path(watch, "hasOffers"):
         raise ShapeError("offers", "there are some, but not where they were")
     return one_of_each_offer(found) or ABSENT
 
 
 def _options(listed: object, kind: OfferKind, country: str | None) -> Iterator[Offer]:
-    provider = dig.text(listed, "providerName")
+    provider = get_text(listed, "providerName")
     if provider is None:
         raise ShapeError("offers", "an offer of nobody")
-    url = plain_address(dig.text(listed, "link"))
-    for option in dig.items(listed, "options") or [{}]:
-        price = dig.number(option, "optionPrice") or 0
-        currency = dig.text(option, "optionCurrencyCode")
-        offer_type = dig.text(option, "offerType") or dig.text(listed, "offerType")
+    url = plain_address(get_text(listed, "link"))
+    for option in get_items(listed, "options") or [{}]:
+        price = get_number(option, "optionPrice") or 0
+        currency = get_text(option, "optionCurrencyCode")
+        offer_type = get_text(option, "offerType") or get_text(listed, "offerType")
         is_priced = kind in {"rent", "buy"} and price > 0 and currency is not None
         yield Offer(
             provider=provider,
@@ -256,7 +272,7 @@ def _options(listed: object, kind: OfferKind, country: str | None) -> Iterator[O
             country=country,
             price=price if is_priced else None,
             currency=currency if is_priced else None,
-            quality=dig.text(option, "qualityType"),
+            quality=get_text(option, "qualityType"),
             url=url,
             source="JustWatch",
             scope="season" if offer_type == "SEASON" else None,
@@ -265,8 +281,8 @@ def _options(listed: object, kind: OfferKind, country: str | None) -> Iterator[O
 
 def parse_ids(product: object, watch: object) -> dict[str, str] | None:
     """Return the number behind the slug, and the title's path at JustWatch."""
-    number = attempt(dig.integer, product, "id")
-    path = attempt(dig.text, watch, "meta", "fullPath")
+    number = attempt(get_integer, product, "id")
+    path = attempt(get_text, watch, "meta", "fullPath")
     ids = {"metacritic": str(number)} if number is not None and number > 0 else {}
     if path and _JUSTWATCH_PATH.fullmatch(path):
         ids["justwatch"] = path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from moviecrawler.basics.texts import fold
 from moviecrawler.basics.values import parse_date, parse_year
-from moviecrawler.extract import dig
+from moviecrawler.extract.dig import as_list, get_text
 from moviecrawler.extract.findings import (
     ABSENT,
     NoValue,
@@ -23,7 +23,7 @@ from moviecrawler.extract.findings import (
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.extract.people import Person, without_notes
 from moviecrawler.extract.trees import text_of
-from moviecrawler.items import Offer, RelatedTitle
+from moviecrawler.items import Movie, Offer, OfferKind, RelatedTitle
 from moviecrawler.sites.ids import id_in_url
 from moviecrawler.sites.rottentomatoes.values import score, slot
 from moviecrawler.sites.titles import listed_seasons, new_title
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from parsel import Selector
 
-    from moviecrawler.items import Movie, OfferKind
 
 Rows = dict[str, list[tuple[str, str | None]]]
 """The rows of the list of details, by the names that they have here: their parts, each with its
@@ -217,10 +216,10 @@ def seasons_of(series: Movie, tree: Selector, linked: dict[str, object]) -> list
     A tile that can't be read is passed by: JSON-LD names its season, too.
     """
     named: dict[str, str | None] = {}
-    for season in dig.as_list(linked, "containsSeason"):
-        site_id = id_in_url("rottentomatoes", attempt(dig.text, season, "url"))
+    for season in as_list(linked, "containsSeason"):
+        site_id = id_in_url("rottentomatoes", attempt(get_text, season, "url"))
         if site_id:
-            named[site_id] = attempt(dig.text, season, "name")
+            named[site_id] = attempt(get_text, season, "name")
     rows = [_season(series, tile, named) for tile in tree.css("tile-season")]
     rows += [_named_season(series, site_id, name) for site_id, name in named.items()]
     return listed_seasons(series, rows)

@@ -12,11 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import parse_date
-from moviecrawler.extract import dig, linked_data
+from moviecrawler.extract import linked_data
+from moviecrawler.extract.dig import get_items, get_path, get_text
 from moviecrawler.extract.embedded import check_whole, decode_json, stated_addresses
-from moviecrawler.extract.findings import ShapeError, attempt, scores_of
+from moviecrawler.extract.findings import NoValue, ShapeError, attempt, scores_of
 from moviecrawler.extract.trees import text_of, tree_of
-from moviecrawler.items import Entry, Listing, Page
+from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind
 from moviecrawler.sites.ids import id_in_url, kind_of_id, part_of_series
 from moviecrawler.sites.rottentomatoes import markup, values
 from moviecrawler.sites.rottentomatoes.title import read_title
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
     from parsel import Selector
 
-    from moviecrawler.extract.findings import NoValue
-    from moviecrawler.items import Score, ScoreKind
 
 _OPENING = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 
@@ -51,9 +50,9 @@ def title(body: bytes) -> Page:
             "page",
             "neither the scripts nor the JSON-LD of a title is there in a form that is known",
         )
-    addresses = (*stated_addresses(body), attempt(dig.text, linked, "url"))
-    site_id = _site_id(attempt(dig.text, linked, "@type"), addresses)
-    content = attempt(dig.get_path, hero, "content")
+    addresses = (*stated_addresses(body), attempt(get_text, linked, "url"))
+    site_id = _site_id(attempt(get_text, linked, "@type"), addresses)
+    content = attempt(get_path, hero, "content")
     movie = finished(read_title(site_id, tree, scorecard, content, linked))
     seasons = markup.seasons_of(movie, tree, linked) if movie.kind == "series" else []
     return Page(
@@ -113,18 +112,18 @@ def browse_json(body: bytes) -> Page:
     Raises ExtractionError.
     """
     data = decode_json(body)
-    if dig.get_path(data, "grid", "list") is None:
+    if get_path(data, "grid", "list") is None:
         raise ShapeError("entries", "browse JSON without grid.list")
     return _list_page(
         "browse-json",
-        [_row(item) for item in dig.items(data, "grid", "list")],
-        dig.get_path(data, "pageInfo"),
+        [_row(item) for item in get_items(data, "grid", "list")],
+        get_path(data, "pageInfo"),
     )
 
 
 def _list_page(kind: str, entries: list[Entry], info: object) -> Page:
     # The last page has an endCursor, too; `hasNextPage` says whether another page follows.
-    following = None if dig.get_path(info, "hasNextPage") is False else dig.text(info, "endCursor")
+    following = None if get_path(info, "hasNextPage") is False else get_text(info, "endCursor")
     listing = Listing(site="rottentomatoes", entries=entries, next=following)
     return Page(site="rottentomatoes", kind=kind, listing=listing)
 
@@ -145,22 +144,22 @@ def _tile(tile: Selector) -> Entry:
 
 def _linked_row(data: dict[str, object]) -> Entry:
     scores = scores_of(partial(linked_score, "tomatometer", data.get("aggregateRating")))
-    return _entry(dig.text(data, "url"), dig.text(data, "name"), scores, None)
+    return _entry(get_text(data, "url"), get_text(data, "name"), scores, None)
 
 
 def _row(item: object) -> Entry:
     def share(kind: ScoreKind, key: str) -> Score | NoValue:
-        return values.score(kind, dig.get_path(item, key, "scorePercent"))
+        return values.score(kind, get_path(item, key, "scorePercent"))
 
     scores = scores_of(
         partial(share, "tomatometer", "criticsScore"),
         partial(share, "popcornmeter", "audienceScore"),
     )
     return _entry(
-        dig.text(item, "mediaUrl"),
-        dig.text(item, "title"),
+        get_text(item, "mediaUrl"),
+        get_text(item, "title"),
         scores,
-        dig.text(item, "releaseDateText"),
+        get_text(item, "releaseDateText"),
     )
 
 

@@ -11,27 +11,29 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from moviecrawler.items import Movie, Offer, Score
+from moviecrawler.items import Movie, Offer, Score, ScoreKind
 from moviecrawler.sites import SCOREBOARD_KINDS
 from moviecrawler.sites.replicas import (
     LINKED_TYPES,
+    Collection,
+    FilmDraft,
     Json,
     Markup,
+    Name,
     Refusal,
+    SeriesDraft,
     SeriesPages,
+    Title,
     episode_facts,
     new_item,
     new_score,
     season_facts,
 )
-from moviecrawler.sites.words import WORDS, slugify
+from moviecrawler.sites.words import WORDS, Dice, slugify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moviecrawler.items import ScoreKind
-    from moviecrawler.sites.replicas import Collection, FilmDraft, Name, SeriesDraft, Title
-    from moviecrawler.sites.words import Dice
 
 ROBOTS = """
 User-agent: *

@@ -13,12 +13,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import check_year, parse_runtime
-from moviecrawler.extract import dig, linked_data
-from moviecrawler.extract.dig import FieldPath
+from moviecrawler.extract import linked_data
+from moviecrawler.extract.dig import (
+    FieldPath,
+    as_list,
+    extract_fields,
+    get_path,
+    get_size,
+    get_text,
+    parse_at,
+    parse_texts,
+    readers,
+)
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt
 from moviecrawler.extract.people import Person, new_credits
 from moviecrawler.extract.trees import text_of
-from moviecrawler.items import Score
+from moviecrawler.items import Role, Score, ScoreKind
 from moviecrawler.sites.rottentomatoes import markup, values
 from moviecrawler.sites.scores import linked_score
 from moviecrawler.sites.titles import new_title, stated_title
@@ -26,7 +36,6 @@ from moviecrawler.sites.titles import new_title, stated_title
 if TYPE_CHECKING:
     from parsel import Selector
 
-    from moviecrawler.items import Role, ScoreKind
 
 _SCORE_PATHS: dict[ScoreKind, tuple[str, ...]] = {
     "tomatometer": ("criticsScore", "scoreboard.tomatometerScore"),
@@ -47,7 +56,7 @@ _IN_DETAILS = (
     FieldPath("release_date", values.parse_release_date, "release_date"),
     FieldPath("runtime_minutes", parse_runtime, "runtime"),
     FieldPath("genres", values.split, "genres"),
-    FieldPath("languages", dig.as_list, "language"),
+    FieldPath("languages", as_list, "language"),
     FieldPath("certificate", values.short_certificate, "certificate"),
     FieldPath("amounts.domestic", values.parse_dollars, "domestic"),
 )
@@ -57,8 +66,8 @@ _LINKED = (
         "plot", "poster_url", "runtime_minutes", "series_title", "credits.director", "credits.cast"
     ),
     FieldPath("scores.tomatometer", partial(linked_score, "tomatometer"), "aggregateRating"),
-    FieldPath("season_count", dig.size, "numberOfSeasons"),
-    FieldPath("episode_count", dig.size, "numberOfEpisodes"),
+    FieldPath("season_count", get_size, "numberOfSeasons"),
+    FieldPath("episode_count", get_size, "numberOfEpisodes"),
 )
 """The fields on which the site's JSON-LD is right. Its dates can be those of a later release."""
 _LINKED_WITHOUT_DETAILS = (
@@ -103,7 +112,7 @@ def _hero_of(content: object, scorecard: object, tree: Selector) -> _Hero:
     shown = tree.css("media-hero")
 
     def texts(key: str, name: str) -> list[str]:
-        found = attempt(lambda: dig.texts()(dig.get_path(content, key)))
+        found = attempt(lambda: parse_texts()(get_path(content, key)))
         return found or [
             text for part in shown.css(f'[slot="{name}"]') if (text := text_of(part).strip(" /,"))
         ]
@@ -164,19 +173,19 @@ def read_title(
     found = Findings(new_title("rottentomatoes", site_id, title))
     details = {name: ", ".join(text for text, _ in parts) for name, parts in rows.items()}
     found.set_first("year", lambda: hero.year)
-    dig.extract_fields(found, _IN_DETAILS, [details])
+    extract_fields(found, _IN_DETAILS, [details])
     end_year = hero.end_year
     found.set_first(
         "end_year", lambda: check_year(end_year) if isinstance(end_year, int) else end_year
     )
-    found.set_first("runtime_minutes", partial(dig.read, parse_runtime, hero.runtime))
-    found.set_first("certificate", partial(dig.read, values.short_certificate, hero.certificate))
-    pictures = (attempt(dig.text, scorecard, "primaryImageUrl"), *hero.posters)
+    found.set_first("runtime_minutes", partial(parse_at, parse_runtime, hero.runtime))
+    found.set_first("certificate", partial(parse_at, values.short_certificate, hero.certificate))
+    pictures = (attempt(get_text, scorecard, "primaryImageUrl"), *hero.posters)
     found.set_first(
         "poster_url", lambda: next(filter(None, map(linked_data.picture, pictures)), None)
     )
     found.set_first(
-        "plot", lambda: dig.text(scorecard, "description"), lambda: markup.plot_of(tree)
+        "plot", lambda: get_text(scorecard, "description"), lambda: markup.plot_of(tree)
     )
     found.set_first("credits.cast", lambda: new_credits("cast", markup.cast_of(tree)))
     for role in _ROLES:
@@ -205,7 +214,7 @@ def read_title(
 def _extract_scores(found: Findings, scorecard: object) -> None:
     for kind, paths in {**_SCORE_PATHS, "popcornmeter": _popcornmeter_paths(scorecard)}.items():
         found.set_first(
-            f"scores.{kind}", *dig.readers(partial(values.parse_score, kind), [scorecard], *paths)
+            f"scores.{kind}", *readers(partial(values.parse_score, kind), [scorecard], *paths)
         )
         score_details = [
             FieldPath(
@@ -215,7 +224,7 @@ def _extract_scores(found: Findings, scorecard: object) -> None:
             )
             for each in values.score_details(kind)
         ]
-        dig.extract_fields(found, score_details, [scorecard])
+        extract_fields(found, score_details, [scorecard])
 
 
 def _popcornmeter_paths(scorecard: object) -> tuple[str, ...]:
@@ -224,9 +233,9 @@ def _popcornmeter_paths(scorecard: object) -> tuple[str, ...]:
     It is that of the whole audience, where no verified part of it has one.
     """
     shown = attempt(
-        dig.read, partial(values.parse_score, "popcornmeter"), scorecard, "audienceScore"
+        parse_at, partial(values.parse_score, "popcornmeter"), scorecard, "audienceScore"
     )
-    verified = attempt(dig.get_path, scorecard, "overlay", "audienceVerified")
+    verified = attempt(get_path, scorecard, "overlay", "audienceVerified")
     is_of_all = (
         not isinstance(shown, Score) and isinstance(verified, dict) and "score" not in verified
     )

@@ -10,8 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import parse_count, parse_date, parse_decimal, parse_year
-from moviecrawler.extract import dig
-from moviecrawler.extract.dig import FieldPath
+from moviecrawler.extract.dig import FieldPath, get_path, get_size, get_text, parse_at
 from moviecrawler.extract.embedded import decode_json
 from moviecrawler.extract.findings import (
     ABSENT,
@@ -21,13 +20,12 @@ from moviecrawler.extract.findings import (
     first,
 )
 from moviecrawler.extract.trees import text_of
-from moviecrawler.items import Amount
+from moviecrawler.items import Amount, Score, ScoreKind
 from moviecrawler.sites.scores import check_average, new_score
 
 if TYPE_CHECKING:
     from parsel import Selector, SelectorList
 
-    from moviecrawler.items import Score, ScoreKind
 
 _UNSCORED = re.compile(r"^[\s–-]*%?$|^N/A%?$", re.IGNORECASE)  # noqa: RUF001 - the site's dashes
 _PERCENT = re.compile(r"^(\d{1,3})\s*%?$", re.ASCII)
@@ -74,7 +72,7 @@ def slot(part: Selector | SelectorList[Selector], name: str) -> str:
 
 def parse_release_date(value: object) -> str | NoValue:
     """Return the date of "Oct 22, 2021, Wide"; a bare year or a word ("TBA") is none."""
-    text = dig.text(value)
+    text = get_text(value)
     if text is None:
         return None
     return ABSENT if _NO_DATE.match(text) else parse_date(text)
@@ -104,9 +102,9 @@ def parse_dollars(text: str) -> Amount:
 def parse_ids(tree: Selector, scorecard: object) -> dict[str, str] | None:
     """Return the title's id in the site's database, and its number there."""
     curation = attempt(json_of, tree, "curation-json")
-    number = str(attempt(dig.get_path, curation, "rtId"))
+    number = str(attempt(get_path, curation, "rtId"))
     texts = (
-        attempt(dig.text, data, key)
+        attempt(get_text, data, key)
         for data, key in ((curation, "emsId"), (scorecard, "criticReviewHref"))
     )
     ems = next((found[0] for text in texts if (found := _EMS.search(text or ""))), None)
@@ -139,15 +137,12 @@ def parse_score(kind: ScoreKind, summary: object) -> Score | NoValue:
     Returns None when its counts show that its score is under an unknown key.
     """
     value = first(
-        *(
-            partial(dig.read, dig.get_path, summary, key)
-            for key in ("score", "scorePercent", "value")
-        )
+        *(partial(parse_at, get_path, summary, key) for key in ("score", "scorePercent", "value"))
     )
     of_critics = kind.startswith("tomatometer")
     if value is None or value is ABSENT or value == "":
         keys = ("likedCount", "notLikedCount", *(_CRITICS_COUNTS if of_critics else ()))
-        counted = [dig.size(summary, key) or 0 for key in keys]
+        counted = [get_size(summary, key) or 0 for key in keys]
         is_known = isinstance(summary, dict) and bool(_KNOWN_KEYS & summary.keys())
         if max(counted) >= ENOUGH_REVIEWS or not is_known:
             return None
@@ -161,7 +156,7 @@ def _critics_count(summary: object) -> int | None:
     It is 0 where no key says more.
     """
     counts = [
-        found for key in _CRITICS_COUNTS if (found := attempt(dig.size, summary, key)) is not None
+        found for key in _CRITICS_COUNTS if (found := attempt(get_size, summary, key)) is not None
     ]
     return next(filter(None, counts), min(counts, default=None))
 
@@ -172,11 +167,11 @@ def _audience_count(summary: object) -> int | None:
     Since 2024 pages show a band of that only ("250,000+ Ratings"), and who liked it and who didn't.
     Before, with a band such as "250,000+", these were some of the ratings.
     """
-    band = attempt(dig.text, summary, "bandedRatingCount") or "Ratings"
-    if dig.get_path(summary, "ratingCount") or not band.endswith("Ratings"):
-        return attempt(dig.size, summary, "ratingCount")
-    liked = attempt(dig.size, summary, "likedCount")
-    disliked = attempt(dig.size, summary, "notLikedCount")
+    band = attempt(get_text, summary, "bandedRatingCount") or "Ratings"
+    if get_path(summary, "ratingCount") or not band.endswith("Ratings"):
+        return attempt(get_size, summary, "ratingCount")
+    liked = attempt(get_size, summary, "likedCount")
+    disliked = attempt(get_size, summary, "notLikedCount")
     return None if liked is None or disliked is None else liked + disliked
 
 
@@ -184,14 +179,14 @@ def score_details(kind: ScoreKind) -> list[FieldPath]:
     """Return the keys of what an object has beside a score of that kind."""
     details = [
         FieldPath("average", partial(_average, kind), "averageRating"),
-        FieldPath("liked", dig.size, "likedCount"),
-        FieldPath("disliked", dig.size, "notLikedCount"),
+        FieldPath("liked", get_size, "likedCount"),
+        FieldPath("disliked", get_size, "notLikedCount"),
         FieldPath("certified", _certified, "certified"),
         FieldPath("certified", _is_certified_state, "state"),
-        FieldPath("sentiment", dig.text, "sentiment"),
+        FieldPath("sentiment", get_text, "sentiment"),
     ]
     if not kind.startswith("tomatometer"):
-        details.append(FieldPath("reviews", dig.size, "reviewCount"))
+        details.append(FieldPath("reviews", get_size, "reviewCount"))
     return details
 
 
