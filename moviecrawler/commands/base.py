@@ -13,7 +13,6 @@ import sqlite3
 import sys
 import unicodedata
 from argparse import ArgumentTypeError
-from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -198,11 +197,15 @@ def print_json(value: Any, *, indent: int = -1) -> None:
 
 def print_csv(header: Iterable[str], rows: Iterable[Iterable[Any]], *, excel: bool = False) -> None:
     """Print CSV as the files have it, in UTF-8 wherever it goes."""
-    from moviecrawler.pipelines.csv_export import write_csv
+    from moviecrawler.pipelines.csv_parts import Encoder
 
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", newline="")
-    write_csv(sys.stdout, header, rows, excel=excel)
+    encoder = Encoder(excel=excel)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(encoder.header(header))
+    left = iter(rows)
+    while lines := encoder.rows(left):
+        sys.stdout.buffer.write(lines)
+    sys.stdout.buffer.flush()
 
 
 def score_text(kind: str, value: float | None) -> str:

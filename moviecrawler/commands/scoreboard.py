@@ -9,6 +9,7 @@ import sqlite3
 import sys
 import tempfile
 from contextlib import closing
+from dataclasses import astuple
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,9 +37,9 @@ from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCOREBOARD_KINDS, SCORES, 
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from moviecrawler.database.board import Row
+    from moviecrawler.database.board import Board, Row
     from moviecrawler.database.lookup import ScorePoint, Watching, WholeTitle
     from moviecrawler.database.schema import SchemaTables
     from moviecrawler.items import ScoreKind, TitleKind
@@ -114,7 +115,13 @@ class Command(BaseCommand, ScrapyCommand):
             metavar="COLUMN,…",
             help="by these columns: numbers from the highest, texts from A; or with :asc or :desc",
         ),
-        option("--columns", type=_names, metavar="COLUMN,…", help="print these columns alone"),
+        option(
+            "--columns",
+            type=_names,
+            default=[],
+            metavar="COLUMN,…",
+            help="print these columns alone",
+        ),
         option("--limit", type=whole_number, metavar="N", help="print the first N rows only"),
         option(
             "--format",
@@ -164,7 +171,7 @@ class Command(BaseCommand, ScrapyCommand):
             self.fail(f"there is no {error.filename} yet; {_crawl_first(opts.kind, folder)}")
 
     def _print_rows(self, tables: SchemaTables, opts: argparse.Namespace) -> None:
-        from moviecrawler.database.board import Wanted, check_columns, read_board
+        from moviecrawler.database.board import Board, Wanted, read_board
 
         wanted = Wanted(
             kind=opts.kind,
@@ -172,14 +179,17 @@ class Command(BaseCommand, ScrapyCommand):
             where=opts.where,
             sort=opts.sort,
             limit=opts.limit,
+            columns=opts.columns,
         )
+        is_whole = opts.format == "csv" and not (opts.excel or any(astuple(wanted)))
+        if is_whole and _print_file(tables, Path(self.settings.get("DATA_DIR", "data"))):
+            return
         board = read_board(tables, wanted)
-        if opts.columns:
-            check_columns("--columns", opts.columns, list(board.columns))
-        with closing(board.rows) as rows:
-            first = list(islice(rows, 1))
+        with closing(board.cells) as cells:
+            first = list(islice(cells, 1))
             if first:
-                _print(board.columns, chain(first, rows), opts)
+                all_cells = (row for row in chain(first, cells))
+                _print(Board(columns=board.columns, cells=all_cells), opts)
             elif opts.where or opts.list_name:
                 self.fail(f"{tables.name} holds no such title")
             else:
@@ -262,24 +272,36 @@ def _export_files(folder: Path, *, excel: bool) -> None:
 # --- Many titles ----------------------------------------------------------------------------------
 
 
-def _print(types: Mapping[str, str], rows: Iterator[Row], opts: argparse.Namespace) -> None:
+def _print(board: Board, opts: argparse.Namespace) -> None:
     from moviecrawler.pipelines.csv_export import csv_rows
 
-    columns = opts.columns or list(types)
-    records = ({name: row[name] for name in columns} for row in rows)
     if opts.format == "csv":
-        print_csv(columns, csv_rows(records), excel=opts.excel)
+        print_csv(board.columns, csv_rows(board), excel=opts.excel)
     elif opts.format == "parquet":
-        _print_parquet(records, {name: types[name] for name in columns})
+        _print_parquet(board)
     else:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a terminal may lack some letters
         if opts.format == "json":
-            _print_json(records)
+            _print_json(board.rows)
         else:
             width = min(_MAX_WIDTH, shutil.get_terminal_size(fallback=(100, 24)).columns)
-            shown = list(islice(rows, _MAX_TABLE_ROWS))
-            print(_plain_table(shown, columns) if opts.columns else render_table(shown, width))
+            shown = list(islice(board.rows, _MAX_TABLE_ROWS))
+            print(_plain_table(shown) if opts.columns else render_table(shown, width))
+
+
+def _print_file(tables: SchemaTables, folder: Path) -> bool:
+    """Print `scoreboard.csv` as it is, if it has what the database has; return whether it does."""
+    from moviecrawler.database.sqlite import SqliteTables
+    from moviecrawler.pipelines.csv_export import is_outdated
+
+    if not isinstance(tables, SqliteTables) or is_outdated(tables.connection, folder):
+        return False
+    if tables.select("SELECT EXISTS (SELECT 1 FROM scoreboard)") == [(0,)]:
+        return False
+    with (folder / "scoreboard.csv").open("rb") as file:
+        shutil.copyfileobj(file, sys.stdout.buffer)
+    return True
 
 
 def _print_json(records: Iterator[Row]) -> None:
@@ -289,18 +311,18 @@ def _print_json(records: Iterator[Row]) -> None:
     sys.stdout.write("\n]\n")
 
 
-def _print_parquet(records: Iterator[Row], columns: Mapping[str, str]) -> None:
+def _print_parquet(board: Board) -> None:
     """Print a Parquet file, which DuckDB makes of a CSV file in bounded memory."""
     import duckdb
 
     from moviecrawler.pipelines.csv_export import csv_rows
 
-    types = {name: _PARQUET_TYPES.get(kind, "VARCHAR") for name, kind in columns.items()}
+    types = {name: _PARQUET_TYPES.get(kind, "VARCHAR") for name, kind in board.columns.items()}
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "scoreboard.csv")
         target = Path(folder, "scoreboard.parquet")
         with source.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows(csv_rows(records))
+            csv.writer(file).writerows(csv_rows(board))
         with duckdb.connect(
             config={"threads": 1, "memory_limit": "256MB", "temp_directory": folder}
         ) as connection:
@@ -310,15 +332,15 @@ def _print_parquet(records: Iterator[Row], columns: Mapping[str, str]) -> None:
             shutil.copyfileobj(made, sys.stdout.buffer)
 
 
-def _plain_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
+def _plain_table(rows: Sequence[Row]) -> str:
     """Return the values of columns as they are stored, in lines."""
     from moviecrawler.pipelines.csv_export import csv_cell
 
     cells = [
-        [NONE if row[name] is None else printable(str(csv_cell(row[name]))) for name in columns]
+        [NONE if value is None else printable(str(csv_cell(value))) for value in row.values()]
         for row in rows
     ]
-    return "\n".join(table_lines([columns, *cells]))
+    return "\n".join(table_lines([list(rows[0]), *cells]))
 
 
 def render_table(rows: Sequence[Row], width: int = 100) -> str:

@@ -20,7 +20,7 @@ from moviecrawler.database.sqlite import SqliteTables, tables_in_memory
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCORES
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from moviecrawler.database.schema import SchemaTables
     from moviecrawler.items import Site, TitleKind
@@ -42,6 +42,8 @@ _BY_TITLE: Final = ("imdb_list_rank", "imdb_votes DESC", "best_list_rank", "titl
 _BY_PART: Final = ("imdb_votes DESC", "series_title", "season")
 _TEXTS: Final = {"title", "imdb_id", "series_title", *_OTHER_IDS}
 """Columns of these that are ordered byte by byte, as otherwise two databases would differ."""
+_SAME: Final = {"text", "integer", "id"}
+"""Types whose values are the same in both databases, and in JSON."""
 _COLLATIONS: Final = {"sqlite": "BINARY", "postgres": '"C"'}
 _SECONDS: Final = 120.0
 """Longest time without a row of a condition."""
@@ -70,6 +72,8 @@ class Wanted:
     sort: Sequence[str] = ()
     """Columns, to which `:asc` or `:desc` may be added."""
     limit: int | None = None
+    columns: Sequence[str] = ()
+    """The columns of the rows; empty: all."""
 
     @property
     def view(self) -> str:
@@ -82,8 +86,18 @@ class Board:
     """Rows, with the types of their columns as `tables.py` names them."""
 
     columns: dict[str, str]
-    rows: Generator[Row]
-    """To be closed before the database is."""
+    cells: Generator[tuple[Any, ...]]
+    """The rows as the database has them; to be closed before it is."""
+
+    @property
+    def rows(self) -> Iterator[Row]:
+        """The rows with values as both databases have them in JSON."""
+        converted = converted_columns(self.columns)
+        for row in self.cells:
+            values = list(row)
+            for place, kind in converted.items():
+                values[place] = json_value(kind, values[place])
+            yield dict(zip(self.columns, values, strict=True))
 
 
 def read_board(tables: SchemaTables, wanted: Wanted) -> Board:
@@ -114,6 +128,9 @@ def read_board(tables: SchemaTables, wanted: Wanted) -> Board:
         conditions.append(f"(\n{wanted.where}\n)")
     order = _order(wanted, columns)
     by = ", ".join(_in_order(column, _COLLATIONS[tables.dialect]) for column in order)
+    if wanted.columns:
+        check_columns("--columns", wanted.columns, list(columns))
+        columns = {name: columns[name] for name in wanted.columns}
     names = ", ".join(f'"{name}"' for name in columns)
     statement = (
         f"SELECT {names} FROM ({source}) board"
@@ -123,7 +140,7 @@ def read_board(tables: SchemaTables, wanted: Wanted) -> Board:
     )
     return Board(
         columns=columns,
-        rows=_rows(tables, statement, values, columns, is_checked=wanted.where is not None),
+        cells=_cells(tables, statement, values, is_checked=wanted.where is not None),
     )
 
 
@@ -178,7 +195,7 @@ def _order(wanted: Wanted, columns: dict[str, str]) -> list[str]:
         # The best, the most and the newest come first.
         falls = direction == "desc" or (not direction and columns[name] != "text")
         chosen.append(f"{name} DESC" if falls else name)
-    return [*chosen, *order, *default, *_OTHER_IDS]
+    return [*chosen, *order, *default, *_OTHER_IDS, "title_id"]
 
 
 def _in_order(column: str, collation: str) -> str:
@@ -235,22 +252,17 @@ def _reading_only(connection: sqlite3.Connection) -> Iterator[None]:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, before)
 
 
-def _rows(
-    tables: SchemaTables,
-    statement: str,
-    values: Sequence[str],
-    columns: dict[str, str],
-    *,
-    is_checked: bool,
-) -> Generator[Row]:
+def _cells(
+    tables: SchemaTables, statement: str, values: Sequence[str], *, is_checked: bool
+) -> Generator[tuple[Any, ...]]:
     if not isinstance(tables, SqliteTables) or not is_checked:
-        yield from _converted(tables.stream(statement, *values), columns)
+        yield from tables.stream(statement, *values)
         return
     last_row = time.monotonic()
     tables.connection.set_progress_handler(lambda: time.monotonic() - last_row > _SECONDS, _STEPS)
     try:
         with _reading_only(tables.connection):
-            for row in _converted(tables.stream(statement, *values), columns):
+            for row in tables.stream(statement, *values):
                 yield row
                 last_row = time.monotonic()
     except sqlite3.OperationalError as error:
@@ -265,17 +277,19 @@ def _rows(
         tables.connection.set_progress_handler(None, 0)
 
 
-def _converted(rows: Iterator[tuple[Any, ...]], columns: dict[str, str]) -> Iterator[Row]:
-    kinds = [("whole" if name in _WHOLE else kind) for name, kind in columns.items()]
-    for row in rows:
-        cells = map(_value, kinds, row)
-        yield dict(zip(columns, cells, strict=True))
+def converted_columns(columns: Mapping[str, str]) -> dict[int, str]:
+    """Return the columns whose cells are not the same in both databases and in JSON.
+
+    The types of `json_value` are by the places of these columns.
+    """
+    kinds = ("whole" if name in _WHOLE else kind for name, kind in columns.items())
+    return {place: kind for place, kind in enumerate(kinds) if kind not in _SAME}
 
 
-def _value(kind: str, cell: Any) -> Any:
+def json_value(kind: str, cell: Any) -> Any:
     """Return a cell as both databases have it in JSON."""
-    if cell is None or kind in {"text", "integer", "id"}:
-        return cell
+    if cell is None:
+        return None
     if kind == "number":
         return float(cell)
     if kind == "whole":

@@ -15,6 +15,7 @@ from moviecrawler.basics.files import read_package_file
 from moviecrawler.database.records import ATTRIBUTES, ITEMS
 from moviecrawler.database.tables import (
     CATALOGUE,
+    CSV_TABLES,
     LIST_ENTRIES,
     LISTS,
     RECORDS,
@@ -108,7 +109,7 @@ class Relation:
 
 def describe(connection: sqlite3.Connection) -> Iterator[Relation]:
     """Yield what each table and view of a database is, and what Postgres has beside these."""
-    for table in (*TABLES, *CATALOGUE):
+    for table in (*TABLES, *CSV_TABLES, *CATALOGUE):
         yield Relation(
             name=table.name,
             meaning=table.meaning,

@@ -650,6 +650,34 @@ TABLES: Final = (
 CHILDREN: Final = tuple(table for table in TABLES if table.of_record)
 """The tables of a movie's lists."""
 
+# --- How far the CSV files are, in SQLite alone ---------------------------------------------------
+# `csv_files.py` creates them.
+
+CSV_CHANGES: Final = Table(
+    name="csv_changes",
+    meaning="The records and titles that have changed since the CSV files were written.",
+    columns={
+        "change_id": Column("id NOT NULL", "Its number."),
+        "record_id": Column("id", "The record.", "for a change of a title alone"),
+        "title_id": Column("id", "The title.", "for a record that is of none"),
+    },
+    key=("change_id",),
+)
+CSV_FILES: Final = Table(
+    name="csv_files",
+    meaning="The CSV files as they were written, each in parts: one for each record or title.",
+    columns={
+        "name": Column("text NOT NULL", "Its name."),
+        "size": Column("id NOT NULL", "Its size.", unit="bytes"),
+        "modified_ns": Column("id NOT NULL", "When it was written.", unit="ns since 1970"),
+        "views": Column("text NOT NULL", "state.views of then."),
+        "part_ids": Column("blob NOT NULL", "The record_id or title_id of each part, in order."),
+        "part_lengths": Column("blob NOT NULL", "The length of each part.", unit="bytes"),
+    },
+    key=("name",),
+)
+CSV_TABLES: Final = (CSV_CHANGES, CSV_FILES)
+
 # --- The catalogue's own tables, in Postgres alone ------------------------------------------------
 # Their types are in `sql/catalogue.sql`, with the functions that write them.
 

@@ -3,33 +3,43 @@
 Each CSV file is a view of the embedded database; `metadata.json` describes the database for
 Datasette. The files are as in RFC 4180, in UTF-8 without a byte order mark, and hold each text as
 it is. Those for Excel have the mark, and an apostrophe before a text that would run as a formula.
+
+A file is replaced whole, but only what has changed is written anew. Its parts are the rows of each
+record or title: those of the others are copied from the file before.
 """
 
 from __future__ import annotations
 
-import csv
 from contextlib import ExitStack, closing
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from filelock import FileLock
 
 from moviecrawler.basics.progress import Progress, log
-from moviecrawler.basics.texts import neutralise
-from moviecrawler.database.board import Wanted, read_board
+from moviecrawler.database.board import Board, Wanted, converted_columns, json_value, read_board
+from moviecrawler.database.csv_files import (
+    changed_records,
+    changed_titles,
+    forget_changes,
+    forget_files,
+    intact_files,
+    is_changed,
+    note_file,
+    parts_of,
+    track_changes,
+)
 from moviecrawler.database.sqlite import SqliteTables, transaction
 from moviecrawler.database.tables import CHILDREN
+from moviecrawler.database.views import csv_parts
+from moviecrawler.pipelines.csv_parts import Encoder, PartsFile
 from moviecrawler.pipelines.datasette import index_titles, metadata_of
 from moviecrawler.pipelines.files import replacing
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from pathlib import Path
-    from typing import TextIO
 
-_BATCH_ROWS = 500
-"""Rows that are written before the time is checked again."""
 _LOCK_TIMEOUT_SECONDS = 600.0
 """Seconds to wait for another process's export."""
 _SCOREBOARD = "scoreboard"
@@ -47,14 +57,18 @@ FILES: Final = tuple(
     )
 )
 """A file is `SELECT * FROM` its view, but for the scoreboard. `movies.csv` comes last."""
+_NEW_PARTS = "SELECT part_id FROM temp.new_parts"
+"""The records or titles that are read."""
 
 
 def is_outdated(connection: sqlite3.Connection, folder: Path) -> bool:
-    """Return whether the CSV files of a folder lack what its database has."""
+    """Return whether the CSV files of a folder are not what its database has."""
     ((written, exported),) = connection.execute("SELECT written, exported FROM state")
     if written == 0:
         return False
-    return bool(written != exported) or not all((folder / name).is_file() for name in FILES)
+    if written != exported or is_changed(connection):
+        return True
+    return not intact_files(connection, folder).issuperset(FILES)
 
 
 def export(
@@ -79,18 +93,6 @@ def export(
             _replace_files(connection, folder, is_late, excel=excel, report=report)
 
 
-def write_csv(
-    file: TextIO, header: Iterable[str], rows: Iterable[Iterable[Any]], *, excel: bool = False
-) -> None:
-    """Write rows to a file, for programs or for Excel."""
-    writer = csv.writer(file)
-    if excel:
-        file.write("\ufeff")
-        rows = map(_neutralised, rows)
-    writer.writerow(header)
-    writer.writerows(rows)
-
-
 def _replace_files(
     connection: sqlite3.Connection,
     folder: Path,
@@ -99,29 +101,55 @@ def _replace_files(
     excel: bool,
     report: Callable[[str], object],
 ) -> None:
+    last_change = track_changes(connection)
     with Progress(report, "indexing titles and people for Datasette"):
         index_titles(connection, is_late)
+    encoder = Encoder(excel=excel)
+    files = []
     with ExitStack() as stack:
         # One transaction, so that all files show the same moment. Rows that are written from here
         # on are exported next time.
         stack.enter_context(transaction(connection, "DEFERRED"))
-        ((written,),) = connection.execute("SELECT written FROM state")
+        ((written, views),) = connection.execute("SELECT written, views FROM state")
         progress = stack.enter_context(
             Progress(report, f"writing CSV files in {folder}", _count_rows(connection))
         )
+
+        def count(rows: int) -> None:
+            progress.done += rows
+            if is_late():
+                raise TimeoutError
+
+        intact = set() if excel else intact_files(connection, folder)
+        records = changed_records(connection)
+        titles = changed_titles(connection)
         # The stack closes them in reverse order: `movies.csv` is replaced before the files that
         # refer to it.
         for name in FILES:
-            header, rows = _content_of(connection, name.removesuffix(".csv"))
-            stack.enter_context(closing(rows))
-            file = stack.enter_context(replacing(folder / name))
-            write_csv(file, header, _in_time(rows, is_late, progress), excel=excel)
+            file = PartsFile(
+                folder / name,
+                _parts_of(connection, name.removesuffix(".csv")),
+                parts_of(connection, name) if name in intact else None,
+                titles if name == f"{_SCOREBOARD}.csv" else records,
+            )
+            if not file.is_as_before:
+                header, rows = _read(connection, file)
+                target = stack.enter_context(replacing(folder / name)).buffer
+                with closing(rows):
+                    file.write(target, encoder.header(header), rows, encoder, count)
+                files.append(file)
         metadata = stack.enter_context(replacing(folder / "metadata.json"))
         metadata.write(metadata_of(connection))
-    if excel:
-        connection.execute("UPDATE state SET exported = 0")
-    else:
-        connection.execute("UPDATE state SET exported = ? WHERE exported < ?", (written, written))
+    with transaction(connection, "IMMEDIATE"):
+        if excel:
+            forget_files(connection)
+            connection.execute("UPDATE state SET exported = 0")
+            return
+        for file in files:
+            note_file(connection, file.path.name, file.status, views, file.parts)
+        forget_changes(connection, last_change)
+        statement = "UPDATE state SET exported = ? WHERE exported < ?"
+        connection.execute(statement, (written, written))
 
 
 def _count_rows(connection: sqlite3.Connection) -> int:
@@ -135,21 +163,47 @@ def _count_rows(connection: sqlite3.Connection) -> int:
     return rows
 
 
-def _content_of(
-    connection: sqlite3.Connection, name: str
-) -> tuple[list[str], Generator[Iterable[Any]]]:
-    """Return the header and the rows of a file."""
+def _parts_of(connection: sqlite3.Connection, name: str) -> Iterator[tuple[int, int]]:
+    """Yield the id of each part of a file, and how many rows it has, in their order."""
     if name == _SCOREBOARD:
-        board = read_board(SqliteTables(connection), Wanted())
-        return list(board.columns), csv_rows(board.rows)
-    found = connection.execute(f"SELECT * FROM {_VIEW}{name}")  # noqa: S608 - its name is ours
+        for row in read_board(SqliteTables(connection), Wanted(columns=["title_id"])).rows:
+            yield row["title_id"], 1
+    else:
+        yield from connection.execute(csv_parts(name))
+
+
+def _read(
+    connection: sqlite3.Connection, file: PartsFile
+) -> tuple[list[str], Generator[Iterable[Any]]]:
+    """Return the header of a file, and the rows of its new parts."""
+    name = file.path.stem
+    is_whole = len(file.new) == len(file.parts.ids)
+    if not is_whole:
+        connection.execute("DROP TABLE IF EXISTS temp.new_parts")
+        connection.execute("CREATE TEMPORARY TABLE new_parts (part_id INTEGER PRIMARY KEY)")
+        ids = ((part,) for part in file.new)
+        connection.executemany("INSERT INTO temp.new_parts VALUES (?)", ids)
+    if name == _SCOREBOARD:
+        where = None if is_whole else f"title_id IN ({_NEW_PARTS})"
+        board = read_board(SqliteTables(connection), Wanted(where=where))
+        return list(board.columns), csv_rows(board)
+    query = f"SELECT * FROM {_VIEW}{name}"  # noqa: S608 - its name is ours
+    if not is_whole:
+        records = f"FROM records WHERE record_id IN ({_NEW_PARTS})"
+        query += f" WHERE (site, site_id) IN (SELECT site, site_id {records})"
+    found = connection.execute(query)
     return [column for column, *_ in found.description], (row for row in found)
 
 
-def csv_rows(rows: Iterable[Mapping[str, Any]]) -> Generator[list[Any]]:
-    """Yield the cells of rows with values as JSON has them, as the files have these."""
-    for row in rows:
-        yield [csv_cell(value) for value in row.values()]
+def csv_rows(board: Board) -> Generator[list[Any]]:
+    """Yield the rows of a board as the files have them."""
+    converted = converted_columns(board.columns)
+    for row in board.cells:
+        cells = list(row)
+        for place, kind in converted.items():
+            if cells[place] is not None:
+                cells[place] = csv_cell(json_value(kind, cells[place]))
+        yield cells
 
 
 def csv_cell(value: Any) -> Any:
@@ -163,18 +217,3 @@ def csv_cell(value: Any) -> Any:
     if isinstance(value, list):
         return "; ".join(map(str, value))
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _in_time(
-    rows: Iterator[Iterable[Any]], is_late: Callable[[], bool], progress: Progress
-) -> Iterator[Iterable[Any]]:
-    while part := list(islice(rows, _BATCH_ROWS)):
-        yield from part
-        progress.done += len(part)
-        if is_late():
-            raise TimeoutError
-
-
-def _neutralised(row: Iterable[Any]) -> list[Any]:
-    """Return a row whose texts no spreadsheet takes for formulas."""
-    return [neutralise(cell) if isinstance(cell, str) else cell for cell in row]

@@ -1,6 +1,6 @@
 """What Datasette needs to show the embedded database: `metadata.json`, and an index for searching.
 
-Both are made anew with the CSV files.
+Both are brought up to date with the CSV files.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
+from moviecrawler.database.csv_files import changed_titles
 from moviecrawler.database.dictionary import describe
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.sqlite import transaction
@@ -79,19 +80,20 @@ _PARAMETERS: Final = {
     "'Odile Farrow'": ":name",
 }
 """What is asked for in a canned query, where the documents have an example."""
-_INDEX: Final = f"""
-CREATE VIRTUAL TABLE IF NOT EXISTS {_SEARCH}
-USING fts5(title, people, content = '', tokenize = 'unicode61 remove_diacritics 2')
-"""
+_INDEX: Final = (
+    f"CREATE VIRTUAL TABLE {_SEARCH}"
+    " USING fts5(title, people, columnsize = 0, tokenize = 'unicode61 remove_diacritics 2')"
+)
+_THESE: Final = "IN (SELECT value FROM json_each(?))"
 _INDEXED: Final = f"""
 INSERT INTO {_SEARCH} (rowid, title, people)
 SELECT r.title_id,
     group_concat(DISTINCT r.title || ' ' || coalesce(r.original_title, '')),
-    (SELECT group_concat(DISTINCT c.name)
+    (SELECT group_concat(c.name)
      FROM records o JOIN credits c ON c.record_id = o.record_id
      WHERE o.title_id = r.title_id)
-FROM records r WHERE r.title_id BETWEEN ? AND ? GROUP BY r.title_id
-"""  # noqa: S608 - the name is ours
+FROM records r WHERE r.title_id {_THESE} GROUP BY r.title_id
+"""  # noqa: S608 - the names are ours
 
 
 def metadata_of(connection: sqlite3.Connection) -> str:
@@ -158,20 +160,26 @@ def query_name(title: str) -> str:
 
 
 def index_titles(connection: sqlite3.Connection, is_late: Callable[[], bool]) -> None:
-    """Make the index in which Datasette searches titles and people.
+    """Update the index in which Datasette searches titles and people.
 
     Raises TimeoutError when it `is_late`, and sqlite3.Error.
     """
-    try:
-        connection.execute(_INDEX)
-    except sqlite3.OperationalError as error:
-        if "no such module" not in str(error):
-            raise
-        return  # a SQLite without FTS5
-    connection.execute(f"INSERT INTO {_SEARCH} ({_SEARCH}) VALUES ('delete-all')")  # noqa: S608
-    ((last,),) = connection.execute("SELECT coalesce(max(title_id), 0) FROM titles")
-    for first in range(1, last + 1, _TITLES_AT_ONCE):
-        if first > 1 and is_late():
+    found = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (_SEARCH,))
+    if found.fetchone() != (_INDEX,):
+        connection.execute(f"DROP TABLE IF EXISTS {_SEARCH}")
+        try:
+            connection.execute(_INDEX)
+        except sqlite3.OperationalError as error:
+            if "no such module" not in str(error):
+                raise
+            return  # a SQLite without FTS5
+    query = f"SELECT title_id FROM titles EXCEPT SELECT rowid FROM {_SEARCH}"  # noqa: S608
+    missing = {title_id for (title_id,) in connection.execute(query)}
+    ids = sorted(missing | changed_titles(connection))
+    for first in range(0, len(ids), _TITLES_AT_ONCE):
+        if first and is_late():
             raise TimeoutError
+        these = (json.dumps(ids[first : first + _TITLES_AT_ONCE]),)
         with transaction(connection, "IMMEDIATE"):
-            connection.execute(_INDEXED, (first, first + _TITLES_AT_ONCE - 1))
+            connection.execute(f"DELETE FROM {_SEARCH} WHERE rowid {_THESE}", these)  # noqa: S608
+            connection.execute(_INDEXED, these)

@@ -286,6 +286,8 @@ def test_a_title_is_shown_on_all_sites_with_its_history(board: Path) -> None:
 def test_the_file_of_the_scoreboard_is_what_the_command_prints(board: Path) -> None:
     printed = scrapy("scoreboard", "--format", "csv", data=board).output
     assert (board / "scoreboard.csv").read_text("utf-8") == printed
+    read = scrapy("scoreboard", "--format", "csv", "--where", "true", data=board).output
+    assert read == printed
     header = printed.splitlines()[0].split(",")
     assert header[:5] == ["title", "year", "imdb_rating", "imdb_votes", "metascore"]
     with sqlite3.connect(board / FILE) as connection:

@@ -97,16 +97,18 @@ def _number_of(values: Iterable[str]) -> str:
     return " + ".join(["0", *(f"CASE WHEN {value} IS NULL THEN 0 ELSE 1 END" for value in values)])
 
 
-# The same row as in `title_scores`, found by indexes: the first rows of the view then cost little.
-_SCORE_JOIN = """LEFT JOIN scores {alias} ON {alias}.kind = '{kind}' AND {alias}.record_id = (
-        SELECT r.record_id
-        FROM records r
-        JOIN scores x ON x.record_id = r.record_id AND x.kind = '{kind}'
-        JOIN sites o ON o.site = r.site
-        WHERE r.title_id = t.title_id
-        ORDER BY r.site <> '{site}', o.authority
-        LIMIT 1
-    )"""
+def _score_join(kind: ShownKind, sites: Iterable[str]) -> str:
+    """Return the join of the row that `title_scores` has, found by keys alone."""
+    of_sites = [
+        f"(SELECT record_id FROM scores WHERE record_id = r_{site}.record_id"
+        f" AND kind = '{kind.kind}')"
+        for site in sorted(sites, key=lambda site: site != kind.site)  # by authority, but its own
+    ]
+    records = ",\n        ".join([*of_sites, "NULL"])
+    return (
+        f"LEFT JOIN scores s_{kind.kind} ON s_{kind.kind}.kind = '{kind.kind}'"
+        f" AND s_{kind.kind}.record_id = coalesce(\n        {records}\n    )"
+    )
 
 
 def _scoreboard(sites: Mapping[str, str], kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
@@ -156,10 +158,7 @@ def _scoreboard(sites: Mapping[str, str], kinds: Sequence[ShownKind]) -> dict[st
             f" AND r_{site}.site = '{site}'"
             for site in sites
         ],
-        "score_joins": [
-            _SCORE_JOIN.format(alias=f"s_{kind.kind}", kind=kind.kind, site=kind.site)
-            for kind in kinds
-        ],
+        "score_joins": [_score_join(kind, sites) for kind in kinds],
     }
 
 
@@ -212,9 +211,7 @@ def _season_scores(sites: Sequence[str], kinds: Sequence[ShownKind]) -> dict[str
 def _movies(kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
     return {
         "people": [
-            "(SELECT json_group_array(c.name) FROM"
-            " (SELECT name FROM credits WHERE record_id = r.record_id"
-            f" AND role = '{role}' AND name IS NOT NULL ORDER BY position) c) AS {role}s"
+            f"(SELECT json_group_array(name) FROM {_names_of(role, 'r')}) AS {role}s"
             for role in MAKERS
         ],
         "scores": [
@@ -241,6 +238,14 @@ def _movies(kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
     }
 
 
+def _names_of(role: str, record: str) -> str:
+    """Return the query of the names of a record's makers."""
+    return (
+        f"(SELECT name FROM credits WHERE record_id = {record}.record_id AND role = '{role}'"
+        " AND name IS NOT NULL ORDER BY position)"
+    )
+
+
 # --- The CSV files: a view each, in SQLite alone ------------------------------------------------
 
 
@@ -256,9 +261,8 @@ def csv_views(kinds: Sequence[ShownKind]) -> dict[str, str]:
         views[f"csv_{table.name}"] = _csv_of(table, source, ("r.site", "r.site_id"), order, more)
     views["csv_people"] = _csv_of(PEOPLE, "people x", (), "x.site, x.person_id, x.name")
     of_movies = [
-        # Each mention of such a column is a subquery, so that this has only one.
         *(
-            f"(SELECT group_concat(value, '; ') FROM json_each(x.{role}s)) AS {role}s"
+            f"(SELECT group_concat(name, '; ') FROM {_names_of(role, 'x')}) AS {role}s"
             for role in MAKERS
         ),
         *(f"x.{name}" for kind in kinds for name in _names(kind)),
@@ -269,15 +273,30 @@ def csv_views(kinds: Sequence[ShownKind]) -> dict[str, str]:
         f" {_cell('x.computed', 'boolean')} AS computed"
         " FROM list_ranks x ORDER BY x.site, x.list_name, x.rank"
     )
-    ranked = (
-        "movies x JOIN sites o ON o.site = x.site LEFT JOIN list_ranks l"
-        " ON l.site = x.site AND l.list_name = o.main_list AND l.site_id = x.site_id"
-    )
-    order = "x.site, l.rank IS NULL, l.rank, x.record_id"
-    views["csv_movies"] = _csv_of(RECORDS, ranked, (), order, of_movies)
+    views["csv_movies"] = _csv_of(RECORDS, f"movies {_RANKED}", (), _BY_RANK, of_movies)
     return {name: f"CREATE VIEW {name} AS {select}" for name, select in views.items()}
 
 
+def csv_parts(file: str) -> str:
+    """Return the query of the parts of a file, in its order: each one's id, and its rows.
+
+    A part is what the file has of one record. What no record is of is one part, whose id is 0.
+    """
+    if file == "movies":
+        return f"SELECT x.record_id, 1 FROM records {_RANKED} ORDER BY {_BY_RANK}"
+    if any(file == table.name for table in CHILDREN):
+        return (
+            f"SELECT r.record_id, count(*) FROM {file} JOIN records r USING (record_id)"
+            " GROUP BY r.site, r.site_id ORDER BY r.site, r.site_id"
+        )
+    return f"SELECT 0, count(*) FROM csv_{file}"
+
+
+_RANKED: Final = (
+    "x JOIN sites o ON o.site = x.site LEFT JOIN list_ranks l"
+    " ON l.site = x.site AND l.list_name = o.main_list AND l.site_id = x.site_id"
+)
+_BY_RANK: Final = "x.site, l.rank IS NULL, l.rank, x.record_id"
 _HIDDEN: Final = {
     "record_id",
     "title_id",
@@ -320,7 +339,15 @@ def _cell(column: str, kind: str) -> str:
     if kind == "boolean":
         return f"CASE {column} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"
     if kind == "json":
-        value = f"iif(json_type({column}) = 'object', key || '=', '') || value"
-        cell = f"(SELECT group_concat({value}, '; ') FROM json_each({column}))"
-        return f"CASE WHEN {column} <> '[]' THEN {cell} END"
+        values = f"(SELECT group_concat(value, '; ') FROM json_each({column}))"
+        pairs = values.replace("(value", "(key || '=' || value")
+        # Most lists have texts without quotes or other signs that JSON escapes.
+        texts = f"replace(substr({column}, 3, length({column}) - 4), '\",\"', '; ')"
+        return (
+            f"CASE WHEN {column} IN ('[]', '{{}}') THEN NULL"
+            f" WHEN {column} LIKE '{{%' THEN {pairs}"
+            f" WHEN {column} LIKE '[\"%' AND instr({column}, '\\') = 0"
+            f" AND instr({column}, '\", ') = 0 THEN {texts}"
+            f" ELSE {values} END"
+        )
     return column

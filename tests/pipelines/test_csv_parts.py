@@ -1,0 +1,125 @@
+"""CSV files of which only what has changed is written anew."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from moviecrawler.database.csv_files import forget_files
+from moviecrawler.database.sqlite import open_sqlite
+from moviecrawler.items import ListPage, Miss, Movie, Score
+from moviecrawler.pipelines.csv_export import FILES, export, is_outdated
+from moviecrawler.pipelines.sqlite import SqliteStore
+from tests.crawling import scrapy
+from tests.pipelines.runs import make_list, make_miss, make_movie, record_of
+from tests.pipelines.stored import opened
+from tests.pipelines.test_contract import FULL, METACRITIC, TOMATOES
+
+MOVIES = [make_movie(number, age=9000) for number in range(1, 9)]
+
+
+def store(folder: Path, *items: Movie | Miss | ListPage) -> None:
+    with opened(SqliteStore(folder)) as stored:
+        stored.write([record_of(item) for item in items])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in FILES}
+
+
+def found(folder: Path, words: str) -> list[int]:
+    """Return the titles that Datasette's index has."""
+    query = "SELECT rowid FROM title_search WHERE title_search MATCH ? ORDER BY rowid"
+    with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
+        return [title_id for (title_id,) in connection.execute(query, (words,))]
+
+
+CHANGES: dict[str, Sequence[Movie | Miss | ListPage]] = {
+    "a title in the middle": [make_movie(4, title='Another "Lamp",\r\nand longer')],
+    "the first and the last": [make_movie(1, scores=[]), make_movie(8, credits=[])],
+    "a new one": [make_movie(0), make_movie(5, kind="series")],
+    "more votes": [make_movie(3, scores=[Score(kind="imdb", value=9, count=99_999)])],
+    "nothing but the time": [make_movie(2)],
+    "a list": [make_list({"tt0000005": 1, "tt0000009": 2, "tt0000002": 3})],
+    "other ranks": [
+        make_list({"tt0000006": 1, "tt0000007": 2}),
+        make_list({"tt0000007": 1, "tt0000003": 2}, days=1),
+    ],
+    "other sites": [FULL, METACRITIC, TOMATOES],
+    "a miss": [make_miss(99)],
+}
+
+
+@pytest.mark.promise("CSV files are replaced whole, and hold each text as it is.")
+@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
+def test_what_has_changed_is_written_and_the_rest_is_copied(
+    tmp_path: Path, changes: Sequence[Movie | Miss | ListPage]
+) -> None:
+    store(tmp_path, *MOVIES, make_list({"tt0000006": 1, "tt0000004": 2}))
+    for number, item in enumerate(changes):
+        store(tmp_path, item, *changes[:number])
+    before = contents(tmp_path)
+    with closing(open_sqlite(tmp_path)) as connection:
+        assert not is_outdated(connection, tmp_path)
+        forget_files(connection)
+        export(connection, tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_a_file_without_changes_is_not_written(tmp_path: Path) -> None:
+    store(tmp_path, *MOVIES)
+    before = {name: (tmp_path / name).stat().st_ino for name in FILES}
+
+    def replaced() -> set[str]:
+        return {name for name in FILES if (tmp_path / name).stat().st_ino != before[name]}
+
+    with opened(SqliteStore(tmp_path)):
+        pass
+    assert not replaced()
+    store(tmp_path, make_miss(99))
+    assert replaced() <= {"lists.csv", "misses.csv", "people.csv"}
+    store(tmp_path, make_movie(3, title="Another"))
+    assert {"movies.csv", "scoreboard.csv"} <= replaced()
+    assert not {"awards.csv", "offers.csv"} & replaced()
+
+
+def test_a_file_that_somebody_has_changed_is_never_taken_for_ours(tmp_path: Path) -> None:
+    store(tmp_path, *MOVIES)
+    before = contents(tmp_path)
+    for name in ("scoreboard.csv", "credits.csv"):
+        path = tmp_path / name
+        path.write_bytes(before[name].replace(b"1", b"2"))
+    printed = scrapy("scoreboard", "--format", "csv", data=tmp_path).output
+    assert printed.splitlines() == before["scoreboard.csv"].decode().splitlines()
+    store(tmp_path, make_movie(9))
+    store(tmp_path)
+    (tmp_path / "other").mkdir()
+    store(tmp_path / "other", *MOVIES, make_movie(9))
+    assert contents(tmp_path) == contents(tmp_path / "other")
+
+
+def test_an_export_that_is_killed_at_its_end_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(tmp_path, *MOVIES)
+    with monkeypatch.context() as patched:
+        patched.setattr("moviecrawler.pipelines.csv_export.note_file", Mock(side_effect=KeyError))
+        with pytest.raises(KeyError):
+            store(tmp_path, make_movie(3, title="Another"))
+    store(tmp_path, make_movie(2, title="A third"))
+    text = (tmp_path / "movies.csv").read_text("utf-8")
+    assert "Another" in text
+    assert "A third" in text
+    assert len(text.splitlines()) == 1 + len(MOVIES)
+
+
+def test_the_index_of_titles_follows_them(tmp_path: Path) -> None:
+    store(tmp_path, *MOVIES)
+    assert len(found(tmp_path, "brewick")) == len(MOVIES)
+    store(tmp_path, make_movie(3, title="Another", original_title="Ein anderer"))
+    assert len(found(tmp_path, "brewick")) == len(MOVIES) - 1
+    (title_id,) = found(tmp_path, "anderer")
+    assert title_id in found(tmp_path, "farrow")
