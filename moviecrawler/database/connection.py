@@ -78,7 +78,7 @@ class Session:
     updates_schema: bool = True
     """Whether the schema is made and brought up to date first."""
     settings: str = ""
-    """Further statements at the beginning."""
+    """Further statements, once the schema is up to date."""
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -101,7 +101,7 @@ class Session:
             SET idle_in_transaction_session_timeout = {round(self.idle_seconds * 1000)};
             -- A stricter level would show data from before a lock was waited for.
             SET default_transaction_isolation = 'read committed';
-            {keepalives}{self.settings}"""
+            {keepalives}"""
 
 
 WORK = Session()
@@ -239,6 +239,9 @@ class Database:
                         cursor.execute(self._session.statements)
                     if self._session.updates_schema:
                         update_postgres(connection, self._is_ending)
+                    if self._session.settings:
+                        with connection, connection.cursor() as cursor:
+                            cursor.execute(self._session.settings)
             except BaseException:
                 connection.close()
                 raise

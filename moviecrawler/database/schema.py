@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-VERSION: Final = 9
+VERSION: Final = 10
 """The version of the schema that `tables.py` declares."""
 
 

@@ -68,10 +68,6 @@ class Table:
     """By the end of its name: the columns of an index, and a condition."""
     of_record: str = ""
     """The field of `Movie` whose values are rows of this table."""
-    is_checked: bool = True
-    """Whether Postgres checks its references: a look-up for each row is a third more of the
-    server's time for a page. Writers have locked the record. SQLite checks none: there they are for
-    Datasette."""
 
     def type_of(self, column: str) -> str:
         """Return the name of a column's type, such as `json`."""
@@ -82,8 +78,6 @@ class Table:
         lines = []
         for name, column in self.columns.items():
             kind, _, constraints = column.definition.partition(" ")
-            if dialect == "postgres" and not self.is_checked:
-                constraints = constraints.partition(" REFERENCES")[0]
             type_name = _TYPES.get(kind, {}).get(dialect, kind)
             lines.append(f'"{name}" {type_name} {constraints}'.rstrip())
         is_serial = len(self.key) == 1 and self.type_of(self.key[0]) == "id"
@@ -230,9 +224,8 @@ TITLES: Final = Table(
         "runtime_minutes": Column(
             "integer CHECK (runtime_minutes > 0)", "Its length.", _UNREAD, "minutes"
         ),
-        # A foreign key would have to be looked up at each import.
         "series_title_id": Column(
-            "id",
+            "id REFERENCES titles (title_id) ON DELETE SET NULL",
             "The title_id of the series of a season or an episode.",
             "for all other titles, and while no page of the series was read",
         ),
@@ -392,7 +385,6 @@ CREDITS: Final = Table(
     name="credits",
     meaning="Who did what in a title.",
     of_record="credits",
-    is_checked=False,
     columns={
         **_RECORD,
         "role": Column("text NOT NULL", "director, writer, creator or cast."),
@@ -406,25 +398,28 @@ CREDITS: Final = Table(
         "person_id": "(person_id) WHERE person_id IS NOT NULL",
     },
 )
+_OFFER: Final = {
+    "provider": Column("text NOT NULL"),
+    "kind": Column("text NOT NULL"),
+    "country": Column("text"),
+    "quality": Column("text"),
+    "price": Column("number", unit="units of currency"),
+    "currency": Column("text"),
+    "url": Column("text"),
+    "source": Column("text"),
+    "since": Column("time NOT NULL", "When the first page was read that showed it."),
+}
+_SCOPE: Final = {"scope": Column("text")}
 OFFERS: Final = Table(
     name="offers",
     meaning="Where a title can be watched.",
     of_record="offers",
-    is_checked=False,
     columns={
         **_RECORD,
         **_POSITION,
-        "provider": Column("text NOT NULL"),
-        "kind": Column("text NOT NULL"),
-        "country": Column("text"),
-        "quality": Column("text"),
-        "price": Column("number", unit="units of currency"),
-        "currency": Column("text"),
-        "url": Column("text"),
-        "source": Column("text"),
-        "since": Column("time NOT NULL", "When the first page was read that showed it."),
+        **_OFFER,
         "seen_at": Column("time", null="where the record's newest page shows it"),
-        "scope": Column("text"),
+        **_SCOPE,
     },
     key=("record_id", "position"),
     indexes={
@@ -434,21 +429,12 @@ OFFERS: Final = Table(
 ENDED_OFFERS: Final = Table(
     name="ended_offers",
     meaning="Offers that a later page did not show any more.",
-    is_checked=False,
     columns={
         **_RECORD,
         "ended_at": Column("time NOT NULL", "When the first page was read without it."),
         "position": Column("integer NOT NULL", "Its place among those that ended then."),
-        "provider": Column("text NOT NULL"),
-        "kind": Column("text NOT NULL"),
-        "country": Column("text"),
-        "quality": Column("text"),
-        "price": Column("number", unit="units of currency"),
-        "currency": Column("text"),
-        "url": Column("text"),
-        "source": Column("text"),
-        "since": Column("time NOT NULL", "When the first page was read that showed it."),
-        "scope": Column("text"),
+        **_OFFER,
+        **_SCOPE,
     },
     key=("record_id", "ended_at", "position"),
     indexes={"ended_at": "(ended_at)"},
@@ -457,7 +443,6 @@ RELATED: Final = Table(
     name="related",
     meaning="Other titles of the same site that a title's page names.",
     of_record="related",
-    is_checked=False,
     columns={
         **_RECORD,
         **_POSITION,
@@ -475,7 +460,6 @@ AWARDS: Final = Table(
     name="awards",
     meaning="How often a title has won and was nominated.",
     of_record="awards",
-    is_checked=False,
     columns={
         **_RECORD,
         **_POSITION,
@@ -489,7 +473,6 @@ AMOUNTS: Final = Table(
     name="amounts",
     meaning="Budget and box office.",
     of_record="amounts",
-    is_checked=False,
     columns={
         **_RECORD,
         "kind": Column("text NOT NULL", "budget, opening_weekend, domestic or worldwide."),
@@ -502,7 +485,6 @@ OTHER_TITLES: Final = Table(
     name="other_titles",
     meaning="Titles in other countries and languages.",
     of_record="other_titles",
-    is_checked=False,
     columns={
         **_RECORD,
         **_POSITION,
@@ -687,14 +669,15 @@ SCHEMA_VERSION: Final = Table(
     columns={"version": Column("integer", "The version.", "never")},
     key=(),
 )
-# A foreign key to titles would double the time of an import; one to sites, from which all
-# statements take the site, would add a sixth.
+_TITLE: Final = {
+    "title_id": Column("id NOT NULL REFERENCES titles (title_id) ON DELETE CASCADE", "The title.")
+}
 TITLE_SITES: Final = Table(
     name="title_sites",
     meaning="Where each title of the catalogue is on each site, and when it is due there.",
     columns={
-        "title_id": Column("id NOT NULL", "The title."),
-        "site": Column("text NOT NULL", "The site."),
+        **_TITLE,
+        **_SITE,
         "state": Column("site_state NOT NULL DEFAULT 'never'", "What came of the last request."),
         "site_id": Column("text CHECK (site_id <> '')", "Its id there.", _UNFOUND),
         "id_source": Column("id_source", "Where that id is from.", _UNFOUND),
@@ -731,9 +714,7 @@ TITLE_MATCHES: Final = Table(
     name="title_matches",
     meaning="Whether a page is that of a title, and why.",
     columns={
-        "title_id": Column(
-            "id NOT NULL REFERENCES titles (title_id) ON DELETE CASCADE", "The title."
-        ),
+        **_TITLE,
         **_SITE,
         "site_id": Column("text NOT NULL", "The page, by its id."),
         "decision": Column("match_decision NOT NULL", "accepted, review or refused."),

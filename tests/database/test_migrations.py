@@ -187,6 +187,25 @@ def test_an_old_database_of_postgres_becomes_one_of_this_version(
     ]
 
 
+def test_rows_that_belong_to_nothing_are_kept_beside_the_tables(old_url: str) -> None:
+    execute(old_url, "DELETE FROM title_sites WHERE title_id = 1; DELETE FROM offers")
+    execute(
+        old_url,
+        "INSERT INTO title_sites (title_id, site, site_id) VALUES (999, 'imdb', 'tt0000999');"
+        "INSERT INTO credits (record_id, role, position, person_id, name)"
+        " SELECT 999, 'cast', 1, person_id, 'Nobody' FROM people LIMIT 1;"
+        "UPDATE titles SET series_title_id = 999 WHERE title_id = 1",
+    )
+    with closing(psycopg2.connect(old_url)) as connection:
+        update_postgres(connection)
+    kept = """SELECT table_name, "row"->>'name', "row"->>'site_id' FROM orphans ORDER BY 1"""
+    assert execute(old_url, kept) == [
+        ("credits", "Nobody", None),
+        ("title_sites", None, "tt0000999"),
+    ]
+    assert execute(old_url, "SELECT count(*) FROM titles WHERE series_title_id = 999") == [(0,)]
+
+
 def _update_slowly(url: str) -> None:
     script_of = schema._migration
     schema._migration = lambda version, dialect: (

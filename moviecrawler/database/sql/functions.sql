@@ -125,18 +125,6 @@ LANGUAGE sql STABLE AS $$
     ) known
 $$;
 
--- The title of a series by its id on a site; null when it is not known.
-CREATE OR REPLACE FUNCTION title_of_series(of_site text, of_id text) RETURNS bigint
-LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT coalesce(
-        (SELECT coalesce(r.title_id, newer.title_id)
-         FROM records r
-         LEFT JOIN records newer ON newer.record_id = r.newer_id
-         WHERE r.site = of_site AND r.site_id = of_id AND NOT is_part(r.kind, r.series_id)),
-        (SELECT t.title_id FROM titles t
-         WHERE of_site = 'imdb' AND t.imdb_id = of_id AND t.season IS NULL))
-$$;
-
 -- Updates the catalogue after records were written or moved: call it with the titles that have or
 -- had them. A season or an episode of a site is a title of its own, on that site alone; the views
 -- `season_scores` and `episode_scores` group them by series and number.
@@ -161,23 +149,31 @@ BEGIN
     UPDATE titles t
     SET series_title_id = p.series, season = p.season, episode = p.episode, kind = p.kind
     FROM (
-        SELECT r.title_id, title_of_series(r.site, r.series_id) AS series,
-            r.season, r.episode, r.kind
+        SELECT r.title_id, r.season, r.episode, r.kind, coalesce(
+            (SELECT coalesce(s.title_id, newer.title_id)
+             FROM records s
+             LEFT JOIN records newer ON newer.record_id = s.newer_id
+             WHERE s.site = r.site AND s.site_id = r.series_id AND NOT is_part(s.kind, s.series_id)),
+            (SELECT n.title_id FROM titles n
+             WHERE r.site = 'imdb' AND n.imdb_id = r.series_id AND n.season IS NULL)) AS series
         FROM records r
-        WHERE r.title_id = ANY (ids) AND is_part(r.kind, r.series_id)
-        UNION
-        SELECT r.title_id, title_of_series(r.site, r.series_id), r.season, r.episode, r.kind
-        FROM (
-            SELECT s.site, s.site_id FROM records s WHERE s.title_id = ANY (ids)
+        WHERE r.record_id IN (
+            SELECT record_id FROM records
+            WHERE title_id = ANY (ids) AND is_part(kind, series_id)
             UNION
-            SELECT older.site, older.site_id
-            FROM records s
-            JOIN records older ON older.newer_id = s.record_id
-            WHERE s.title_id = ANY (ids)
-            UNION
-            SELECT 'imdb', n.imdb_id FROM titles n
-            WHERE n.title_id = ANY (ids) AND n.imdb_id IS NOT NULL
-        ) of JOIN records r ON r.site = of.site AND r.series_id = of.site_id
+            SELECT part.record_id
+            FROM (
+                SELECT s.site, s.site_id FROM records s WHERE s.title_id = ANY (ids)
+                UNION
+                SELECT older.site, older.site_id
+                FROM records s
+                JOIN records older ON older.newer_id = s.record_id
+                WHERE s.title_id = ANY (ids)
+                UNION
+                SELECT 'imdb', n.imdb_id FROM titles n
+                WHERE n.title_id = ANY (ids) AND n.imdb_id IS NOT NULL
+            ) of JOIN records part ON part.site = of.site AND part.series_id = of.site_id
+        )
     ) p
     WHERE t.title_id = p.title_id
         AND (t.series_title_id, t.season, t.episode, t.kind)
@@ -214,7 +210,7 @@ BEGIN
 
     -- An id that another title has is moved below, with its state.
     INSERT INTO title_sites (title_id, site, popularity, next_due, site_id, id_source)
-    SELECT t.title_id, s.site, t.popularity,
+    SELECT t.title_id, lacking.site, t.popularity,
         -- covered_by_series.sql sets when a season of a series' page is due; if that never happens,
         -- its own page is due a day later.
         CASE
@@ -226,16 +222,17 @@ BEGIN
             SELECT count(*) FROM title_sites o WHERE o.site = r.site AND o.site_id = r.site_id
         ) = 0 THEN r.site_id END,
         CASE WHEN r.site_id IS NOT NULL THEN 'joined'::id_source END
-    FROM titles t CROSS JOIN sites s
-    LEFT JOIN records r ON r.title_id = t.title_id AND r.site = s.site
-    WHERE t.title_id = ANY (ids)
-        AND (r.record_id IS NOT NULL
-            OR NOT is_part(t.kind, t.series_title_id::text)
-            AND (t.imdb_id IS NOT NULL
-                OR EXISTS (SELECT FROM records o WHERE o.title_id = t.title_id)))
-        AND NOT EXISTS (
-            SELECT FROM title_sites known
-            WHERE known.title_id = t.title_id AND known.site = s.site)
+    FROM (
+        SELECT given.title_id, s.site FROM unnest(ids) AS given (title_id) CROSS JOIN sites s
+        EXCEPT
+        SELECT title_id, site FROM title_sites WHERE title_id = ANY (ids)
+    ) lacking
+    JOIN titles t USING (title_id)
+    LEFT JOIN records r ON r.title_id = t.title_id AND r.site = lacking.site
+    WHERE r.record_id IS NOT NULL
+        OR NOT is_part(t.kind, t.series_title_id::text)
+        AND (t.imdb_id IS NOT NULL
+            OR EXISTS (SELECT FROM records o WHERE o.title_id = t.title_id))
     ON CONFLICT DO NOTHING;
     -- A season is as popular as its series.
     UPDATE title_sites s SET popularity = of.popularity
@@ -285,17 +282,11 @@ BEGIN
         SELECT t.title_id FROM titles t
         WHERE t.title_id = ANY (ids) AND is_part(t.kind, t.series_title_id::text)));
 
-    WITH gone AS (
-        DELETE FROM titles t
-        WHERE t.title_id = ANY (ids) AND t.imdb_id IS NULL
-            AND NOT EXISTS (SELECT FROM records r WHERE r.title_id = t.title_id)
-            AND NOT EXISTS (
-                SELECT FROM title_sites s WHERE s.title_id = t.title_id AND s.site_id IS NOT NULL)
-        RETURNING t.title_id
-    ), orphaned AS (
-        UPDATE titles t SET series_title_id = NULL FROM gone g WHERE t.series_title_id = g.title_id
-    )
-    DELETE FROM title_sites s USING gone g WHERE s.title_id = g.title_id;
+    DELETE FROM titles t
+    WHERE t.title_id = ANY (ids) AND t.imdb_id IS NULL
+        AND NOT EXISTS (SELECT FROM records r WHERE r.title_id = t.title_id)
+        AND NOT EXISTS (
+            SELECT FROM title_sites s WHERE s.title_id = t.title_id AND s.site_id IS NOT NULL);
 END
 $$;
 
