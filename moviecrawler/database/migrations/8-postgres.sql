@@ -1,5 +1,6 @@
 -- Version 8: titles are matched by other rules. Keys of records and of listed ids are made anew,
--- and records whose keys are others are matched again, by `database/titles.py`, after the last step.
+-- and records whose keys are others are matched again, by `database/titles.py`, after the last
+-- step.
 CREATE TABLE stale_keys ();
 
 -- TMDB's id of several titles was an unsure one, of which a popularity went to any of them.

@@ -153,7 +153,8 @@ BEGIN
             (SELECT coalesce(s.title_id, newer.title_id)
              FROM records s
              LEFT JOIN records newer ON newer.record_id = s.newer_id
-             WHERE s.site = r.site AND s.site_id = r.series_id AND NOT is_part(s.kind, s.series_id)),
+             WHERE s.site = r.site AND s.site_id = r.series_id
+                 AND NOT is_part(s.kind, s.series_id)),
             (SELECT n.title_id FROM titles n
              WHERE r.site = 'imdb' AND n.imdb_id = r.series_id AND n.season IS NULL)) AS series
         FROM records r
