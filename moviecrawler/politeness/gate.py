@@ -12,15 +12,15 @@ import math
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from protego import Protego
 from scrapy.exceptions import IgnoreRequest
 
 from moviecrawler.basics.clock import utc_text
 from moviecrawler.basics.errors import FrontierError
 from moviecrawler.politeness.budgets import UNLIMITED, SiteReply
 from moviecrawler.politeness.ledger import Refusal
-from moviecrawler.politeness.robots import Rules
 from moviecrawler.scrapy_internals import end_crawl, is_closing
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Terms:
 class _KnownRules:
     """A robots.txt. Times are by the monotonic clock."""
 
-    rules: Rules
+    rules: Protego
     fetched_at: float
     until: float
 
@@ -161,6 +161,7 @@ class Gate:
             clock: Returns the Unix time.
         """
         self.crawler = crawler
+        self._log = logging.LoggerAdapter(logger, {"spider": crawler.spider})
         self.site = site
         self.terms = terms
         self.ledger = ledger
@@ -258,7 +259,7 @@ class Gate:
         if self.terms.is_paced:
             gap = max(gap, way.answer_seconds)
             if known := self._rules.get(base):
-                gap = max(gap, known.rules.crawl_delay(self.terms.user_agent))
+                gap = max(gap, known.rules.crawl_delay(self.terms.user_agent) or 0.0)
         return gap
 
     async def _charge(self, *, is_probe: bool) -> bool:
@@ -287,23 +288,14 @@ class Gate:
         """Seconds since when the site is unreachable; None when it is not."""
         return None if self._unreachable is None else _now() - self._unreachable_since
 
-    async def ask(
-        self,
-        *,
-        charge: bool = False,
-        refusal: Refusal | None = None,
-        has_answered: bool = False,
-    ) -> SiteReply:
-        """Ask the ledger until it answers. Raises Closed when the crawl ends before that."""
+    async def ask(self, **event: Any) -> SiteReply:
+        """Ask the ledger until it answers, as `Ledger.ask` does.
+
+        Raises Closed when the crawl ends before that.
+        """
         while True:
             try:
-                reply = await self.ledger.ask(
-                    self.site,
-                    self.terms.budget,
-                    charge=charge,
-                    refusal=refusal,
-                    has_answered=has_answered,
-                )
+                reply = await self.ledger.ask(self.site, self.terms.budget, **event)
             except FrontierError as error:
                 self.note_ledger_failure(error)
                 await self._sleep(_RETRY_SECONDS)
@@ -330,15 +322,14 @@ class Gate:
     def _closure_of(self, reply: SiteReply) -> Closure | None:
         if not reply.blocked or (reply.probed and self._is_probing):
             return None
-        kind: Literal["refused", "probed", "budget_spent"] = "refused"
-        reason = reply.reason
-        if reply.spent:
-            kind = "budget_spent"
-        elif reply.probed:
-            kind = "probed"
-            reason = f"{reason}; another worker sends the probe"
         until = self._clock() + reply.blocked / 1000
-        return Closure(site=self.site, kind=kind, reason=reason, until=until)
+        closure = Closure(site=self.site, kind="refused", reason=reply.reason, until=until)
+        if reply.spent:
+            return replace(closure, kind="budget_spent")
+        if reply.probed:
+            reason = f"{reply.reason}; another worker sends the probe"
+            return replace(closure, kind="probed", reason=reason)
+        return closure
 
     def report_refusal(self, reason: str, pause_seconds: float) -> None:
         """Note that the site is blocking us: nobody asks it for so many seconds, or longer."""
@@ -364,7 +355,7 @@ class Gate:
     def _note_report(self, task: asyncio.Task[SiteReply]) -> None:
         self._reports.discard(task)
         if task.cancelled() or task.exception() is not None:
-            logger.warning("%s: the last report did not reach the queue", self.site)
+            self._log.warning("%s: the last report did not reach the queue", self.site)
             self._log_state()
         else:
             self.update(task.result())  # a pause is longer when it follows another one
@@ -375,7 +366,7 @@ class Gate:
         if self._failing is None:
             self._failing = _Wait("the queue", _now())
             self._waits.append(self._failing)
-            logger.warning("%s; trying again", error, extra={"spider": self.crawler.spider})
+            self._log.warning("%s; trying again", error)
         patience = self.terms.patience_seconds
         if _now() - self._failing.since >= patience:
             end_crawl(self.crawler, "frontier_unreachable", f"{error}, for {patience:g} s")
@@ -396,7 +387,7 @@ class Gate:
         if known is None or known.until <= _now():
             with self._waiting_for(f"the robots.txt of {base}"):
                 known = await self._renew_rules(base)
-        if not known.rules.allow(url, self.terms.user_agent):
+        if not known.rules.can_fetch(url, self.terms.user_agent):
             raise Disallowed("by robots.txt")
 
     async def _renew_rules(self, base: str) -> _KnownRules:
@@ -406,46 +397,43 @@ class Gate:
             if known is not None and known.until > _now():
                 return known  # another request has fetched it
             try:
-                return await self._fetch_rules_unless_away(base)
+                return await self._fetch_rules(base)
             except UnreachableError:
-                if known is None:
-                    known = await self._kept_rules(base)
+                known = known or await self._kept_rules(base)
                 if known is None or known.fetched_at + _KEPT_SECONDS <= _now():
                     raise
-                rules = replace(known, until=_now() + _RENEW_SECONDS)
-            self._rules[base] = rules
-            return rules
+            self._rules[base] = replace(known, until=_now() + _RENEW_SECONDS)
+            return self._rules[base]
 
-    async def _fetch_rules_unless_away(self, base: str) -> _KnownRules:
-        """Fetch a robots.txt, unless the site is unreachable, so that only the probe may."""
-        if self._unreachable is not None:
+    async def _fetch_rules(self, base: str, *, is_probe: bool = False) -> _KnownRules:
+        """Fetch a robots.txt, and keep it; of an unreachable site only the probe does.
+
+        Raises UnreachableError or Closed.
+        """
+        if self._unreachable is not None and not is_probe:
             raise UnreachableError(self._unreachable.reason)
-        return await self._fetch_rules(base)
-
-    async def _fetch_rules(self, base: str) -> _KnownRules:
-        """Fetch a robots.txt, and keep it. Raises UnreachableError or Closed."""
         text = await self._fetch_robots(base)
         now = _now()
-        known = _KnownRules(rules=Rules(text), fetched_at=now, until=now + _VALID_SECONDS)
-        self._rules[base] = known
+        rules = Protego.parse(text)
+        self._rules[base] = _KnownRules(rules=rules, fetched_at=now, until=now + _VALID_SECONDS)
         if self.terms.is_shared:
             try:
                 await self.ledger.keep_robots(base, text)
             except FrontierError as error:
                 self.note_ledger_failure(error)
-        return known
+        return self._rules[base]
 
     async def _kept_rules(self, base: str) -> _KnownRules | None:
-        kept = None
-        if self.terms.is_shared:
-            try:
-                kept = await self.ledger.read_robots(base)
-            except FrontierError as error:
-                self.note_ledger_failure(error)
+        try:
+            kept = await self.ledger.read_robots(base) if self.terms.is_shared else None
+        except FrontierError as error:
+            self.note_ledger_failure(error)
+            return None
         if kept is None:
             return None
         age = abs(self._clock() - kept.fetched_at)  # a clock that was ahead makes it no younger
-        return _KnownRules(rules=Rules(kept.text), fetched_at=_now() - age, until=0.0)
+        rules = Protego.parse(kept.text)
+        return _KnownRules(rules=rules, fetched_at=_now() - age, until=0.0)
 
     # --- Whether the site can be reached ----------------------------------------------------------
 
@@ -464,7 +452,7 @@ class Gate:
                 if known is not None and known.fetched_at > failed_at:
                     return  # another request has found out
                 try:
-                    await self._fetch_rules_unless_away(base)
+                    await self._fetch_rules(base)
                 except UnreachableError as error:
                     self.close_as_unreachable(base, f"{why}; {error}", is_put_last=True)
 
@@ -487,19 +475,19 @@ class Gate:
     async def _probe_until_reachable(self, base: str) -> None:
         """Try an unreachable host until it gives a robots.txt, or refuses it, or the crawl ends."""
         pause = _FIRST_PROBE_SECONDS
-        while True:
+        is_away = True
+        while is_away:
             try:
                 await self._sleep(pause)
-                await self._fetch_rules(base)
+                await self._fetch_rules(base, is_probe=True)
+                is_away = False
             except UnreachableError as error:
                 self._set_unreachable(str(error))
                 pause *= 2
             except Closed:
                 if is_closing(self.crawler.engine):
                     return
-                break  # it is blocking us, and is not unreachable
-            else:
-                break
+                is_away = False  # it is blocking us
         self._unreachable = None
         self.crawler.stats.set_value(UNREACHABLE + self.site, "")
         self._log_state()
@@ -523,45 +511,44 @@ class Gate:
         finally:
             self._waits.remove(wait)
 
+    @property
+    def _longest_wait(self) -> _Wait | None:
+        """What requests wait for longest: when the site is closed, that."""
+        if self.closure is not None:
+            return _Wait(self.closure.sentence, self._state_since)
+        return min(self._waits, key=lambda wait: wait.since, default=None)
+
     def describe_wait(self) -> str:
         """Return what requests wait for longest; empty when none waits."""
-        if self.closure is not None:
-            return self.closure.sentence
-        return min(self._waits, key=lambda wait: wait.since).what if self._waits else ""
+        wait = self._longest_wait
+        return wait.what if wait is not None else ""
 
     def log_long_wait(self) -> None:
         """Log what the crawl waits for, once a minute, when that takes longer than 30 s."""
-        waits = [*self._waits]
-        if self.closure is not None:
-            waits.append(_Wait(self.closure.sentence, self._state_since))
+        wait = self._longest_wait
         now = _now()
-        longest = min(waits, key=lambda wait: wait.since, default=None)
-        is_long = longest is not None and now - longest.since > _QUIET_SECONDS
-        if longest is not None and is_long and now - self._reminded_at >= _REMINDER_SECONDS:
+        is_due = now - self._reminded_at >= _REMINDER_SECONDS
+        if wait is not None and is_due and now - wait.since > _QUIET_SECONDS:
             self._reminded_at = now
-            message = "Waiting for %.0f s: %s"
-            extra = {"spider": self.crawler.spider}
-            logger.info(message, now - longest.since, longest.what, extra=extra)
+            self._log.info("Waiting for %.0f s: %s", now - wait.since, wait.what)
 
     def _log_state(self) -> None:
         """Log the state when it has changed."""
         closure = self.closure
-        state = "open"
+        is_half_open = self._may_probe or self._is_probing
+        state = "half-open" if is_half_open else "open"
         if closure is not None:
             state = closure.kind
-        elif self._may_probe or self._is_probing:
-            state = "half-open"
         if state == self._state:
             return
         self._state = state
         self._state_since = _now()
-        extra = {"spider": self.crawler.spider}
-        if state == "open":
-            logger.info("%s is no longer paused", self.site, extra=extra)
-        elif closure is None:
-            logger.info("Probing %s with one request", self.site, extra=extra)
+        if closure is not None:
+            self._log.warning("%s", closure.sentence)
+        elif is_half_open:
+            self._log.info("Probing %s with one request", self.site)
         else:
-            logger.warning("%s", closure.sentence, extra=extra)
+            self._log.info("%s is no longer paused", self.site)
 
     async def close(self) -> None:
         """Wait for reports on their way."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -116,37 +116,29 @@ class PolitenessMiddleware:
         # Only the product's name: groups with any word of the header, such as those of CONTACT,
         # would match otherwise.
         agent = settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"].partition(" ")[0]
-        terms = Terms(
-            is_shared=self.has_joined,
-            is_paced=False,
-            user_agent=agent,
-            obeys_robots=settings.getbool("ROBOTSTXT_OBEY"),
-            patience_seconds=settings.getfloat("FRONTIER_PATIENCE"),
-        )
-        if site not in SITES:  # such as IMDb's datasets
-            return terms
-        budget = site_budget(settings, site)
-        least_gap = settings["LEAST_GAP"]
-        if least_gap is not None and budget.per_second and is_live(settings, site):
-            self._log_shorter_delay(site, least_gap, 1 / budget.per_second)
-        return replace(
-            terms,
-            budget=budget,
-            is_shared=self.has_joined or budget != UNLIMITED,
-            is_paced=is_live(settings, site) or budget != UNLIMITED,
-            least_gap_seconds=least_gap or 0.0,
-        )
-
-    def _log_shorter_delay(self, site: str, delay: float, gap: float) -> None:
-        if delay < gap:
+        # A host that is none of a site's, such as that of IMDb's datasets, has no budget.
+        budget = site_budget(settings, site) if site in SITES else UNLIMITED
+        is_asked_live = site in SITES and is_live(settings, site)
+        least_gap = (settings["LEAST_GAP"] or 0.0) if site in SITES else 0.0
+        gap = 1 / (budget.per_second or math.inf)
+        if is_asked_live and settings["LEAST_GAP"] is not None and least_gap < gap:
             logger.warning(
                 "DOWNLOAD_DELAY is %g s, which has no effect: %s is asked once in %g s at most, by"
                 " SITE_BUDGETS",
-                delay,
+                least_gap,
                 site,
                 gap,
                 extra={"spider": self.crawler.spider},
             )
+        return Terms(
+            budget=budget,
+            is_shared=self.has_joined or budget != UNLIMITED,
+            least_gap_seconds=least_gap,
+            is_paced=is_asked_live or budget != UNLIMITED,
+            user_agent=agent,
+            obeys_robots=settings.getbool("ROBOTSTXT_OBEY"),
+            patience_seconds=settings.getfloat("FRONTIER_PATIENCE"),
+        )
 
     def _site_of(self, request: Request) -> str:
         """Return the site of a request; of one from `scrapy fetch` or a shell by its host."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import codecs
 
-from protego import Protego
-
 MAX_BYTES = 500 * 1024
 """Bytes of a robots.txt that are read, by RFC 9309, 2.5. To parse 64 MB would take 10 s."""
 _MARKS = (
@@ -41,18 +39,3 @@ def _encoding_of(body: bytes) -> str:
     if body[1:2] == b"\0":
         return "utf-16-le"
     return "utf-16-be" if body[:1] == b"\0" else "utf-8"
-
-
-class Rules:
-    """The rules of a robots.txt."""
-
-    def __init__(self, text: str) -> None:
-        self._rules = Protego.parse(text)
-
-    def allow(self, url: str, user_agent: str) -> bool:
-        """Return whether a URL may be asked."""
-        return bool(self._rules.can_fetch(url, user_agent))
-
-    def crawl_delay(self, user_agent: str) -> float:
-        """Return the seconds between two requests that the file asks for; 0 when it asks none."""
-        return float(self._rules.crawl_delay(user_agent) or 0.0)

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from protego import Protego
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from moviecrawler.politeness.robots import Rules
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from tests.crawling import FAST, Finished, scrapy
 from tests.middlewares.sites import Site, Told
@@ -77,8 +77,8 @@ async def test_what_it_says_holds(
     [("Crawl-delay: 7.5", 7.5), ("Crawl-delay: soon", 0), ("Disallow: /a", 0)],
 )
 def test_the_delay_that_it_asks_for_is_a_number_of_seconds(line: str, seconds: float) -> None:
-    rules = Rules(f"User-agent: *\n{line}\n")
-    assert rules.crawl_delay("moviecrawler") == seconds
+    rules = Protego.parse(f"User-agent: *\n{line}\n")
+    assert (rules.crawl_delay("moviecrawler") or 0) == seconds
 
 
 @pytest.mark.parametrize(
