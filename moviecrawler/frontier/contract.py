@@ -188,8 +188,6 @@ class Reply(msgspec.Struct, kw_only=True):
 
     site: SiteReply
     account: Account
-    waiting: int
-    """Requests that are queued, and not leased."""
     deliveries: list[Delivery] = []
     new_dead_letters: list[str] = []
     """Requests that became dead letters in this step, as their workers died."""

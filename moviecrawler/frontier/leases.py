@@ -56,9 +56,8 @@ class Lease:
     has_ended: bool = False
     """Whether the callback has ended, and the queue and the pipelines have all that it yielded."""
     outcomes: Counter[str] = field(default_factory=Counter)
-    """How titles of the request ended: one, or those of a pass over the datasets."""
-    is_unread: bool = False
-    """Whether it is for a list page that could not be read."""
+    """How titles of the request ended: one, or those of a pass over the datasets; or that it is for
+    a list page that could not be read."""
     kind: EndKind = "done"
     reason: str = ""
 
@@ -68,8 +67,8 @@ class Lease:
         if self.is_title:
             worst = next((outcome for outcome in _WORST_FIRST if outcomes.get(outcome)), "failed")
             outcomes = {worst: 1}
-        else:
-            outcomes["unread" if self.is_unread else "read"] = 1
+        elif "unread" not in outcomes:
+            outcomes["read"] = 1
         return End(
             id=self.id,
             kind=self.kind,
@@ -176,7 +175,7 @@ class LeaseTracker:
     def _list_missed(self, url: str, refused: bool) -> None:
         for lease in self.leases.values():
             if getattr(lease.request, "url", "") == url:
-                lease.is_unread = True
+                lease.outcomes["unread"] = 1
                 if refused:
                     lease.kind = "back"
 

@@ -55,20 +55,19 @@ class Outbox:
 
         Raises FrontierError. The next call then sends the rest; sending twice does no harm.
         """
+        failure = None
         try:
             while pushes := list(islice(self.pushes, _MAX_SENT)):
                 self.dropped += await self._backend.push(self._worker, pushes)
                 for _ in pushes:
                     self.pushes.popleft()
-        except FrontierFullError:
-            await self._send_ends()  # which makes room
-            raise
-        await self._send_ends()
-
-    async def _send_ends(self) -> None:
+        except FrontierFullError as error:
+            failure = error  # ends make room
         queued = self._added - len(self.pushes)
         ends = [waiting.end for waiting in self.ends if waiting.pushes_before <= queued]
         if ends:
             await self._backend.finish(self._worker, ends)
             for _ in ends:
                 self.ends.popleft()
+        if failure is not None:
+            raise failure

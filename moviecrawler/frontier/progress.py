@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,23 +17,17 @@ def figures_of(report: RunReport) -> dict[str, object]:
     those that were dropped since. `account` has each outcome.
     """
     account = report.account
-    site: dict[str, object] = msgspec.to_builtins(report.site_state)
-    return site | {
-        "run": report.run,
-        "arguments": report.arguments,
+    figures: dict[str, object] = msgspec.to_builtins(report)
+    site: Any = figures.pop("site_state")
+    return {
+        **site,
+        **figures,
         "state": report.state,
         "total": account.requested,
         "done": account.ended - account.dead,
         "failed": account.dead,
         "to_go": account.open,
         "lost": account.lost,
-        "account": msgspec.to_builtins(account),
-        "dead_letters": report.dead_letters,
-        "requeued": report.requeued,
-        "workers": report.workers,
-        "started_at": report.started_at,
-        "ended_at": report.ended_at,
-        "now": report.now,
         "per_second": report.per_second,
         "seconds_left": report.seconds_left,
     }

@@ -138,7 +138,6 @@ class FrontierScheduler(BaseScheduler):
         self._seed_task: asyncio.Task[None] | None = None
         # The lease of the arguments, while this worker feeds the run with what is due.
         self._feeding: Lease | None = None
-        self._fed_at = 0.0  # when something was open, or due
         # Whether the file of the arguments may name ids that it did not name when the run began.
         self._may_have_new_ids = False
         self._has_unqueueable = False  # whether the arguments name what can't be queued
@@ -165,6 +164,7 @@ class FrontierScheduler(BaseScheduler):
     def open(self, spider: Any) -> None:
         """Prepare to serve a spider; no run is joined yet."""
         self.spider = spider
+        self._log = logging.LoggerAdapter(logger, {"spider": spider})
         self._slot = EngineSlot(self.crawler.engine)
         self._slot.on_request_ended(self._request_ended)
         self._tracker.connect(self.crawler.signals)
@@ -180,15 +180,13 @@ class FrontierScheduler(BaseScheduler):
         self.politeness.has_joined = True
         self.gate = self.politeness.gate
         self.backend = self.spider.backend
-        per_second = self.gate.terms.budget.per_second
-        self._batch = BATCH
-        if per_second:
-            self._batch = min(BATCH, 2 + math.ceil(_AHEAD_SECONDS * per_second))
         self._worker = self._make_worker()
+        per_second = self._worker.budget.per_second or BATCH
+        self._batch = min(BATCH, 2 + math.ceil(_AHEAD_SECONDS * per_second))
         self.outbox = Outbox(self.backend, self._worker)
-        requested_at = self.options.asked_at or None
         try:
-            opened = await self.backend.open(self._worker, requested_at, self._age())
+            asked_at = self.options.asked_at or None
+            opened = await self.backend.open(self._worker, asked_at, self._age())
         except FrontierError as error:
             end_crawl(self.crawler, "frontier_unreachable", str(error))
             return
@@ -198,12 +196,9 @@ class FrontierScheduler(BaseScheduler):
             return
         self._log_remarks(opened.remarks)
         if opened.over_at is not None:
-            self._log(
-                logging.INFO,
-                "Run %r finished at %s; nothing to do",
-                self._worker.run.name,
-                utc_text(opened.over_at),
-            )
+            over_at = utc_text(opened.over_at)
+            message = "Run %r finished at %s; nothing to do"
+            self._log.info(message, self._worker.run.name, over_at)
         else:
             self._may_have_new_ids = self.spider.plan.has_file
         self._last_busy_at = asyncio.get_running_loop().time()
@@ -289,7 +284,7 @@ class FrontierScheduler(BaseScheduler):
         for task in (self._task, self._seed_task):
             if task is not None:
                 task.cancel()
-        self._give_back_all()
+        self._give_back(list(self._tracker.leases.values()))
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self.outbox.send()
@@ -297,7 +292,7 @@ class FrontierScheduler(BaseScheduler):
                 await self.backend.leave(self._worker)
         except (FrontierError, TimeoutError) as error:
             message = "Queue unavailable, last acknowledgements lost (%s); rerun fetches them again"
-            self._log(logging.WARNING, message, error or "no reply in time")
+            self._log.warning(message, error or "no reply in time")
         self._tell_account()
 
     def _tell_account(self) -> None:
@@ -339,7 +334,7 @@ class FrontierScheduler(BaseScheduler):
 
     def _count_dead_letter(self, id_: str, why: str) -> None:
         self.crawler.stats.inc_value("frontier/dead_letters")
-        self._log(logging.ERROR, "Dead letter %s, %s", id_, why)
+        self._log.error("Dead letter %s, %s", id_, why)
 
     def _tell_failed(self, letter_id: str) -> None:
         """Tell the catalogue of a title that became a dead letter while nobody was at it."""
@@ -350,23 +345,16 @@ class FrontierScheduler(BaseScheduler):
             )
             self.crawler.signals.send_catch_log(title_failed, note=note, request=None)
 
-    def _give_back(self, lease: Lease) -> None:
-        lease.kind = "back"
-        self._tracker.end(lease)
-
-    def _give_back_unsent(self, requests: list[Request]) -> None:
-        """Requeue requests that are ready, from the last, as each goes to the queue's front."""
-        for request in reversed(requests):
-            self._ready.remove(request)
-            self._give_back(request.meta[META])
+    def _give_back(self, leases: list[Lease]) -> None:
+        """Requeue requests, from the last, as each goes to the queue's front."""
+        for lease in reversed(leases):
+            if lease.request in self._ready:
+                self._ready.remove(lease.request)
+            lease.kind = "back"
+            self._tracker.end(lease)
 
     def _is_for_site(self, request: Request) -> bool:
         return bool(request.meta.get("site") == self.spider.site)
-
-    def _give_back_all(self) -> None:
-        self._ready.clear()
-        for lease in reversed(list(self._tracker.leases.values())):
-            self._give_back(lease)
 
     def _hurry_stores(self) -> None:
         """Have the stores write at once when nothing can come that would fill their batches.
@@ -374,14 +362,11 @@ class FrontierScheduler(BaseScheduler):
         This worker holds leases, which wait for stores, and is handed nothing more: the queue is
         empty, or the site is closed, or the next request is one that is leased alone.
         """
-        if self._held and not self._ready and self._is_handed_nothing:
+        is_ending = self._was_refused_more or is_closing(self.crawler.engine)
+        if self._held and not self._ready and (is_ending or self._is_isolated()):
             self._hurried_at = asyncio.get_running_loop().time()
             is_all_fetched = not self._slot.in_progress
             self.crawler.signals.send_catch_log(nothing_queued, is_all_fetched=is_all_fetched)
-
-    @property
-    def _is_handed_nothing(self) -> bool:
-        return self._was_refused_more or self._is_isolated() or is_closing(self.crawler.engine)
 
     # --- The task ---------------------------------------------------------------------------------
 
@@ -404,8 +389,8 @@ class FrontierScheduler(BaseScheduler):
     async def _end_if_it_fails(self, task: Awaitable[None]) -> None:
         try:
             await task
-        except Exception as error:
-            logger.exception("The frontier failed", extra={"spider": self.spider})
+        except Exception as error:  # noqa: BLE001 - it is logged, and ends the crawl
+            self._log.exception("The frontier failed")
             why = f"a bug, which the log shows, ended the crawl: {error!r}"
             end_crawl(self.crawler, "frontier_failed", why)
 
@@ -418,12 +403,12 @@ class FrontierScheduler(BaseScheduler):
             self._drain_until = now + _DRAIN_SECONDS
             if self._seed_task is not None:
                 self._seed_task.cancel()
-            self._give_back_unsent(list(self._ready))
+            self._give_back([request.meta[META] for request in self._ready])
         elif now >= self._drain_until:
             if self._tracker.leases:
                 count = len(self._tracker.leases)
-                self._log(logging.WARNING, "Giving back %d requests in progress", count)
-            self._give_back_all()
+                self._log.warning("Giving back %d requests in progress", count)
+            self._give_back(list(self._tracker.leases.values()))
             self._slot.abandon()
 
     async def _step(self) -> None:
@@ -449,8 +434,7 @@ class FrontierScheduler(BaseScheduler):
 
     def _lease_quota(self) -> int:
         """Return how many requests to lease."""
-        gates = self.politeness.gates.values()
-        is_away = any(gate.unreachable_seconds is not None for gate in gates)
+        is_away = self.gate.unreachable_seconds is not None
         is_other_closed = any(gate.closure for gate in self._other_gates)
         if is_closing(self.crawler.engine) or self._is_isolated() or is_away or is_other_closed:
             return 0
@@ -570,44 +554,34 @@ class FrontierScheduler(BaseScheduler):
         The catalogue may be away meanwhile.
         """
         feed = self.spider.open_feed(self._worker.run)
-        self._fed_at = asyncio.get_running_loop().time()
+        now = asyncio.get_running_loop().time
+        fed_at = now()
         outages = Outages()
-        is_over = False
-        while not is_over:
+        while True:
+            requests: list[Request] = []
             try:
-                is_over = await self._feed_enough(feed)
+                await feed.hold()
+                while self.outbox.pushes:  # noqa: ASYNC110 - no event for it
+                    await asyncio.sleep(_COALESCE_SECONDS)
+                ids = await self.backend.ids(self._worker.run)
+                left = self._titles_left()
+                if len(ids.open) <= _MAX_FED and left != 0:
+                    requests = await self.spider.due_requests(feed, left, ids)
                 outages.mark_up()
+                if requests or not holds_none(ids.open):
+                    fed_at = now()
+                elif left == 0 or now() - fed_at >= self.options.idle:
+                    await feed.end()
+                    return
             except FrontierError as error:
                 self.gate.note_ledger_failure(error)
             except TransientStoreError as error:
                 if outages.mark_down():
-                    message = "Catalogue unavailable, retrying: %s"
-                    self._log(logging.WARNING, message, error)
-            await asyncio.sleep(_POLL_SECONDS)
-
-    async def _feed_enough(self, feed: Any) -> bool:
-        """Queue what is due until enough is open; return whether nothing has been for long."""
-        now = asyncio.get_running_loop().time
-        while True:
-            await feed.hold()
-            while self.outbox.pushes:  # noqa: ASYNC110 - no event for it
-                await asyncio.sleep(_COALESCE_SECONDS)
-            ids = await self.backend.ids(self._worker.run)
-            has_open = not holds_none(ids.open)
-            left = self._titles_left()
-            requests = []
-            if len(ids.open) <= _MAX_FED and left != 0:
-                requests = await self.spider.due_requests(feed, left, ids)
-            if has_open or requests:
-                self._fed_at = now()
-            if not requests:
-                idle_seconds = 0 if left == 0 else self.options.idle
-                if has_open or now() - self._fed_at < idle_seconds:
-                    return False
-                await feed.end()
-                return True
+                    self._log.warning("Catalogue unavailable, retrying: %s", error)
             for request in requests:
                 self.crawler.engine.crawl(request)
+            if not requests:
+                await asyncio.sleep(_POLL_SECONDS)
 
     def _titles_left(self) -> int | None:
         """Return how many titles the limit still allows; None without a limit."""
@@ -647,14 +621,12 @@ class FrontierScheduler(BaseScheduler):
     def _check_gates(self) -> None:
         """Requeue what is not sent while the site is closed; end when that is for long."""
         if self.gate.closure is not None:
-            pages = [request for request in self._ready if self._is_for_site(request)]
-            self._give_back_unsent(pages)
+            pages = filter(self._is_for_site, self._ready)
+            self._give_back([page.meta[META] for page in pages])
         for gate in (self.gate, *self._other_gates):
             reason = self._reason_to_end(gate)
             if reason is not None and not is_closing(self.crawler.engine):
-                closure = gate.closure
-                assert closure is not None  # noqa: S101 - it is the reason
-                self.crawler.stats.set_value("crawl/cause", closure.sentence)
+                self.crawler.stats.set_value("crawl/cause", gate.describe_wait())
                 end_crawl(self.crawler, reason)
 
     def _reason_to_end(self, gate: Gate) -> str | None:
@@ -667,17 +639,15 @@ class FrontierScheduler(BaseScheduler):
         closure = gate.closure
         if closure is None or self._reply is None:
             return None
-        has_open = self._reply.account.open > 0
-        away_seconds = gate.unreachable_seconds
-        if closure.kind == "unreachable" and away_seconds is not None:
-            is_enough = away_seconds >= self.options.patience or self._is_over
-            return "site_unreachable" if is_enough else None
-        if closure.kind == "refused" and has_open:
-            is_all = gate is not self.gate or not self._has_work_off_site
-            return "site_stopped" if is_all else None
-        if closure.kind == "budget_spent" and has_open:
-            is_done = not (self._held or self.outbox)
-            return "budget_spent" if is_done else None
+        if closure.kind == "unreachable":
+            is_enough = (gate.unreachable_seconds or 0.0) >= self.options.patience
+            return "site_unreachable" if is_enough or self._is_over else None
+        if self._reply.account.open == 0:
+            return None
+        if closure.kind == "refused" and not (gate is self.gate and self._has_work_off_site):
+            return "site_stopped"
+        if closure.kind == "budget_spent" and not (self._held or self.outbox):
+            return "budget_spent"
         return None
 
     @property
@@ -700,10 +670,7 @@ class FrontierScheduler(BaseScheduler):
         for remark in remarks:
             if remark not in self._remarks:
                 self._remarks.add(remark)
-                self._log(logging.WARNING, "%s", remark)
-
-    def _log(self, level: int, sentence: str, *arguments: object) -> None:
-        logger.log(level, sentence, *arguments, extra={"spider": self.spider})
+                self._log.warning("%s", remark)
 
 
 def _push_of(request: Request, site: str) -> Push:

@@ -77,6 +77,10 @@ class _TitleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     found: ListRow | None
     due: DueTitle | None = None
 
+    def __post_init__(self) -> None:
+        if not self.site_id.isprintable():
+            raise ValueError("its id can't be printed")
+
 
 class _ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `parse_list` and `parse_sitemap`; each spider uses some of them."""
@@ -182,9 +186,12 @@ def decode(payload: bytes, spider: Any) -> Request:
         raise SerialisationError(f"callback {envelope.callback!r} is not allowed")
     try:
         request = _request_of(envelope, spider)
-        is_known = _is_known(request, envelope, spider)
+        parts = urlsplit(request.url)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise SerialisationError(f"no request of {spider.name}: {error}") from None
+    is_known = request.url == envelope.url
+    if ERRBACKS[envelope.callback] == "list_failed":  # whose addresses the site has chosen
+        is_known = parts.scheme in {"http", "https"} and parts.hostname in spider.allowed_domains
     if not is_known:
         raise SerialisationError(f"{envelope.url!r} is not a page that {spider.name} requests")
     return request
@@ -211,14 +218,3 @@ def _request_of(envelope: Envelope, spider: Any) -> Request:
         callback = getattr(spider, envelope.callback)
         request = spider.list_page(envelope.url, callback, envelope.expects, **known)
     return request
-
-
-def _is_known(request: Request, envelope: Envelope, spider: Any) -> bool:
-    """Return whether the queued address is one that the spider asks for."""
-    if envelope.callback == "parse_title":
-        site_id: str = request.cb_kwargs["site_id"]
-        return site_id.isprintable() and request.url == envelope.url
-    if envelope.callback in {"read_datasets", "read_file"}:
-        return request.url == envelope.url
-    parts = urlsplit(request.url)
-    return parts.scheme in {"http", "https"} and parts.hostname in spider.allowed_domains

@@ -8,6 +8,8 @@ from collections import Counter
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from moviecrawler.frontier.contract import (
     ARGUMENTS,
     DAY_SECONDS,
@@ -23,6 +25,7 @@ from moviecrawler.frontier.contract import (
     Delivery,
     FrontierReport,
     Opened,
+    Push,
     Reply,
     RequestIds,
     RunName,
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Mapping, Sequence
 
-    from moviecrawler.frontier.contract import End, Push, Worker
+    from moviecrawler.frontier.contract import End, Worker
     from moviecrawler.frontier.worker_locks import WorkerLocks
     from moviecrawler.politeness.budgets import Budget
     from moviecrawler.politeness.ledger import Refusal
@@ -85,21 +88,32 @@ WITH known AS (
     FROM sites
     WHERE site = :site
 ),
+-- A request is charged to the day of its turn.
 today AS (
-    -- A request is charged to the day of its turn.
-    SELECT *, CAST(turn / :day AS INTEGER) AS today
+    SELECT
+        *,
+        CAST(turn / :day AS INTEGER) AS today,
+        CASE WHEN charged_day >= CAST(turn / :day AS INTEGER) THEN used ELSE 0 END AS used_today
     FROM known
+),
+asked AS (
+    SELECT *, closed <= 0 AND used_today >= coalesce(:per_day, used_today + 1) AS spent
+    FROM today
 )
 SELECT
     turn,
     today,
-    reason,
-    CASE WHEN charged_day >= today THEN used ELSE 0 END AS used,
-    max(0, closed) AS closed,
-    (today + 1) * :day - :now AS until_tomorrow,
+    CASE WHEN spent THEN 'the daily budget is exhausted' ELSE reason END AS reason,
+    used_today AS used,
+    -- In ms, and above 0 until the time has come.
+    CAST(
+        0.999 + 1000 * CASE WHEN spent THEN (today + 1) * :day - :now ELSE max(0, closed) END
+        AS INTEGER
+    ) AS blocked,
+    spent,
     until IS NOT NULL AND closed <= 0 AS half_open,
-    closed > 0 AND until <= :now AS probed
-FROM today
+    coalesce(closed > 0 AND until <= :now, 0) AS probed
+FROM asked
 """
 _REFUSE = """
 INSERT INTO sites (site, day, used, next_at, reason, until, trips)
@@ -181,11 +195,11 @@ SET used_at = :now,
     read = read + :read,
     unread = unread + :unread
 WHERE run = :run
-RETURNING *
+RETURNING *, queued + leased AS open
 """
 _QUEUE = """
 INSERT OR IGNORE INTO requests (run, id, level, is_title, body)
-SELECT :run, :id, :level, :is_title, :body
+SELECT :run, :id, :level, :is_title, CAST(:body AS BLOB)
 WHERE :is_repeatable OR NOT EXISTS (SELECT 1 FROM seen WHERE run = :run AND id = :id)
 """
 _IS_BEYOND_LIMIT = """
@@ -215,8 +229,18 @@ SET lease_until = NULL,
     worker = NULL,
     place = :is_last,
     number = CASE WHEN :is_last THEN (SELECT max(number) + 1 FROM requests) ELSE number END,
-    deliveries = max(0, deliveries - :undelivered)
+    deliveries = max(0, deliveries - 1)
 WHERE run = :run AND id = :id
+"""
+_PUT_BACK_ENDED = """
+UPDATE requests
+SET lease_until = NULL,
+    worker = NULL,
+    place = 0
+WHERE run = :run
+    AND lease_until <= :now
+    -- The arguments' worker may hold them as long as the run lasts: its death says nothing of them.
+    AND (deliveries < :most OR id GLOB 'arguments-*')
 """
 _NEXT_REQUESTS = """
 SELECT number, id, level, deliveries, body
@@ -263,8 +287,20 @@ UPDATE letters
 SET requeued_at = :now
 WHERE run = :run AND id = :id AND requeued_at IS NULL
 """
-_REQUEUED = """
-SELECT *
+_COUNT_REQUEUED = """
+SELECT
+    coalesce(sum(1 - is_counted), 0) AS requested,
+    coalesce(sum(is_title AND NOT is_counted), 0) AS titles,
+    -coalesce(sum(is_counted), 0) AS dead
+FROM letters
+WHERE run = :run
+    AND requeued_at IS NOT NULL
+    AND coalesce(:id, id) = id
+    AND NOT EXISTS (SELECT 1 FROM requests WHERE run = letters.run AND id = letters.id)
+"""
+_QUEUE_REQUEUED = """
+INSERT OR IGNORE INTO requests (run, id, level, is_title, body)
+SELECT run, id, level, is_title, body
 FROM letters
 WHERE run = :run AND requeued_at IS NOT NULL AND coalesce(:id, id) = id
 ORDER BY requeued_at, number
@@ -322,21 +358,30 @@ names AS (
 )
 SELECT
     names.site,
-    names.name,
+    names.name AS run,
+    :now AS now,
     coalesce(arguments, '') AS arguments,
     -- A run of which only letters are left began and ended now.
     coalesce(started_at, :now) AS started_at,
     CASE WHEN started_at IS NULL THEN :now ELSE over_at END AS ended_at,
     coalesce(dead_letters, 0) AS dead_letters,
     coalesce(requeued, 0) AS requeued,
-    used.*
+    coalesce(requested, 0) AS requested,
+    coalesce(titles, 0) AS titles,
+    coalesce(stored, 0) AS stored,
+    coalesce(absent, 0) AS absent,
+    coalesce(failed, 0) AS failed,
+    coalesce(disallowed, 0) AS disallowed,
+    coalesce(fresh, 0) AS fresh,
+    coalesce(dead, 0) AS dead,
+    coalesce(read, 0) AS read,
+    coalesce(unread, 0) AS unread,
+    coalesce(queued + leased, 0) AS open
 FROM names
 LEFT JOIN used ON used.run = names.run
 LEFT JOIN counts ON counts.run = names.run
 WHERE coalesce(place, 0) <= :most
 """
-_REPORTED = ("arguments", "started_at", "ended_at", "dead_letters", "requeued")
-"""Columns of _READ_RUNS that a report has as they are."""
 
 
 class Steps:
@@ -372,15 +417,20 @@ class Steps:
     # --- The sites ------------------------------------------------------------------------------
 
     def ask(
-        self, budget: Budget, *, charge: bool, refusal: Refusal | None, has_answered: bool
+        self,
+        budget: Budget,
+        *,
+        charge: bool = False,
+        refusal: Refusal | None = None,
+        has_answered: bool = False,
     ) -> SiteReply:
         """Charge a request, or note what the site has answered."""
         if refusal is not None:
             self._execute(_REFUSE, reason=refusal.reason, seconds=refusal.seconds, **_TERMS)
         elif has_answered:
             self._execute(_CLOSE_CIRCUIT)
-        site = self._execute(_ASK_SITE).fetchone()
-        reply = self._reply_of(site, budget)
+        site = self._execute(_ASK_SITE, per_day=budget.per_day).fetchone()
+        reply = msgspec.convert({**site}, SiteReply, strict=False)
         if charge and not reply.blocked:
             gap = _TERMS["spacing"] / budget.per_second if budget.per_second else 0.0
             reply.delay = math.ceil((site["turn"] - self._now) * 1000)
@@ -388,19 +438,6 @@ class Steps:
             reply.probing = reply.half_open
             charged = {"used": reply.used, "probing": reply.probing, "next_at": site["turn"] + gap}
             self._execute(_CHARGE, today=site["today"], **charged, **_TERMS)
-        return reply
-
-    def _reply_of(self, site: sqlite3.Row, budget: Budget) -> SiteReply:
-        """Tell whether the site may be asked."""
-        reply = SiteReply(reason=site["reason"], used=site["used"])
-        reply.half_open = bool(site["half_open"])
-        reply.probed = bool(site["probed"])
-        blocked = site["closed"]
-        if not blocked and budget.per_day is not None and reply.used >= budget.per_day:
-            blocked = site["until_tomorrow"]
-            reply.spent = True
-            reply.reason = "the daily budget is exhausted"
-        reply.blocked = math.ceil(blocked * 1000)
         return reply
 
     def read_robots(self, host: str) -> KeptRobots | None:
@@ -445,7 +482,7 @@ class Steps:
         elif state["over_at"] is not None and not (worker.is_once and self._queue_letters()):
             since = self._now - age if requested_at is None else requested_at
             is_passed_again = state["over_at"] < since and not worker.is_once
-            if is_passed_again or _account_of(state).lost:
+            if is_passed_again or msgspec.convert({**state}, Account).lost:
                 self._begin(worker)
             else:
                 opened.over_at = state["over_at"]
@@ -461,7 +498,8 @@ class Steps:
         count = "UPDATE letters SET is_counted = :is_restored WHERE run = :run"
         self._execute(count, is_restored=is_restored)
         self._execute(_BEGIN, arguments=worker.arguments, is_restored=is_restored)
-        self._queue(f"{ARGUMENTS}{uuid.uuid4().hex}", OFF_SITE, b"", is_title=False)
+        id_ = f"{ARGUMENTS}{uuid.uuid4().hex}"
+        self._queue(Push(level=OFF_SITE, id=id_, body="", is_repeatable=True))
         self._queue_letters()
 
     def _restore_if_lost(self, worker: Worker) -> None:
@@ -469,8 +507,9 @@ class Steps:
             self._begin(worker, is_restored=True)
 
     def _read_state(self) -> sqlite3.Row | None:
-        row: sqlite3.Row | None = self._execute("SELECT * FROM runs WHERE run = :run").fetchone()
-        return row
+        query = "SELECT *, queued + leased AS open FROM runs WHERE run = :run"
+        state: sqlite3.Row | None = self._execute(query).fetchone()
+        return state
 
     def _end(self) -> sqlite3.Row:
         """Write what the step has changed; return the new state."""
@@ -489,13 +528,7 @@ class Steps:
             title = {"title": push.title, "limit": worker.limit}
             if is_limited and self._execute(_IS_BEYOND_LIMIT, **title).fetchone():
                 continue
-            is_queued = self._queue(
-                push.id,
-                push.level,
-                push.body.encode(),
-                is_title=push.title != "",
-                is_repeatable=push.is_repeatable,
-            )
+            is_queued = self._queue(push)
             if not push.is_repeatable:
                 self._execute("INSERT OR IGNORE INTO seen VALUES (:run, :id)", id=push.id)
             if not is_queued:
@@ -505,47 +538,27 @@ class Steps:
         self._end()
         return dropped
 
-    def _queue(
-        self,
-        request_id: str,
-        level: int,
-        body: bytes,
-        *,
-        is_title: bool,
-        is_repeatable: bool = True,
-    ) -> bool:
+    def _queue(self, push: Push) -> bool:
         """Queue a request at the end of its level; return whether that was done.
 
         It is not when the request is open, or when the pass has seen it and it is not repeatable.
         """
-        request = {
-            "id": request_id,
-            "level": level,
-            "body": body,
-            "is_title": is_title,
-            "is_repeatable": is_repeatable,
-        }
-        if self._execute(_QUEUE, **request).rowcount == 0:
-            return False
-        self._changes["requested"] += 1
-        if is_title:
-            self._changes["titles"] += 1
-        return True
+        is_title = push.title != ""
+        request = {**msgspec.structs.asdict(push), "is_title": is_title}
+        is_queued = self._execute(_QUEUE, **request).rowcount > 0
+        self._changes["requested"] += is_queued
+        self._changes["titles"] += is_queued and is_title
+        return is_queued
 
     def _queue_letters(self, letter_id: str | None = None) -> bool:
         """Queue the dead letters that were requeued, or one of them; return whether there were any.
 
         One that the pass counts as dead is dead no more; any other is a request more.
         """
-        letters = self._execute(_REQUEUED, id=letter_id).fetchall()
-        for letter in letters:
-            is_title = bool(letter["is_title"])
-            body = letter["body"]
-            is_queued = self._queue(letter["id"], letter["level"], body, is_title=is_title)
-            if is_queued and letter["is_counted"]:
-                self._changes.update({"dead": -1, "requested": -1, "titles": -1 if is_title else 0})
-        self._execute(_DROP_REQUEUED, id=letter_id)
-        return letters != []
+        queued = self._execute(_COUNT_REQUEUED, id=letter_id).fetchone()
+        self._changes.update({**queued})
+        self._execute(_QUEUE_REQUEUED, id=letter_id)
+        return self._execute(_DROP_REQUEUED, id=letter_id).rowcount > 0
 
     # --- Leasing --------------------------------------------------------------------------------
 
@@ -562,7 +575,7 @@ class Steps:
             if self._locks.is_dead(name):
                 self.leave(name)
         new_dead_letters = self._end_leases(worker)
-        site = self._reply_of(self._execute(_ASK_SITE).fetchone(), worker.budget)
+        site = self.ask(worker.budget)
         most = min(want, 1) if site.half_open else want
         deliveries: list[Delivery] = []
         for row in self._execute(_NEXT_REQUESTS, want=most).fetchall():
@@ -581,8 +594,7 @@ class Steps:
             self._execute("UPDATE runs SET is_restored = 0 WHERE run = :run")
         return Reply(
             site=site,
-            account=_account_of(state),
-            waiting=state["queued"],
+            account=msgspec.convert({**state}, Account),
             deliveries=deliveries,
             new_dead_letters=new_dead_letters,
             was_lost=bool(state["is_restored"]),
@@ -601,13 +613,11 @@ class Steps:
 
     def _end_leases(self, worker: Worker) -> list[str]:
         """Queue again what dead workers held; return what they have died of too often."""
+        self._execute(_PUT_BACK_ENDED, most=worker.deliveries)
         ended = "SELECT id, deliveries FROM requests WHERE run = :run AND lease_until <= :now"
         new_dead_letters = []
         for row in self._execute(ended).fetchall():
             times = row["deliveries"]
-            if times < worker.deliveries or row["id"].startswith(ARGUMENTS):
-                self._put_back(row["id"])
-                continue
             reason = f"handed out {times} times, each time to a worker that died before it was done"
             self._bury(row["id"], reason)
             new_dead_letters.append(row["id"])
@@ -625,7 +635,7 @@ class Steps:
                 if end.kind == "dead":
                     self._bury(end.id, end.reason)
                 else:
-                    self._put_back(end.id, undelivered=1, is_last=end.kind == "last")
+                    self._execute(_PUT_BACK, id=end.id, is_last=end.kind == "last")
         self._end()
 
     def _end_done(self, end: End) -> None:
@@ -644,10 +654,6 @@ class Steps:
         self._changes.update(end.outcomes)
         self._changes["requested"] += sum(end.outcomes.values()) - 1
         self._changes["titles"] += titles - request["is_title"]
-
-    def _put_back(self, request_id: str, *, undelivered: int = 0, is_last: bool = False) -> None:
-        """Queue a request again, before the others of its level or after them."""
-        self._execute(_PUT_BACK, id=request_id, undelivered=undelivered, is_last=is_last)
 
     def _bury(self, request_id: str, reason: str) -> None:
         """Make a dead letter of a request."""
@@ -669,17 +675,10 @@ class Steps:
         states = {row["site"]: SiteState(**row) for row in self._execute(_READ_SITES)}
         runs = []
         for row in self._execute(_READ_RUNS, most=most).fetchall():
-            run = RunName(row["site"], row["name"])
-            workers = Steps(self._database, run, self._now, self._locks).workers()
-            report = RunReport(
-                site=run.site,
-                run=run.name,
-                account=_account_of(row),
-                workers=sum(not self._locks.is_dead(worker) for worker in workers),
-                now=self._now,
-                **{column: row[column] for column in _REPORTED},
-            )
-            runs.append(report)
+            run = Steps(self._database, (row["site"], row["run"]), self._now, self._locks)
+            workers = sum(not self._locks.is_dead(worker) for worker in run.workers())
+            report = {**row, "account": {**row}, "workers": workers}
+            runs.append(msgspec.convert(report, RunReport))
         sites = dict.fromkeys((*known, *(run.site for run in runs)))
         found = {site: states.get(site) or SiteState(site=site) for site in sites}
         return FrontierReport(now=self._now, sites=found, runs=runs)
@@ -715,9 +714,3 @@ class Steps:
     def _execute(self, statement: str, **parameters: Any) -> sqlite3.Cursor:
         """Run a statement, of which what all steps have in common are parameters, too."""
         return self._database.execute(statement, self._common | parameters)
-
-
-def _account_of(state: sqlite3.Row) -> Account:
-    """Return the account in a row of `runs`, in which all is null when there is none."""
-    figures = {figure: state[figure] or 0 for figure in _FIGURES}
-    return Account(open=(state["queued"] or 0) + (state["leased"] or 0), **figures)

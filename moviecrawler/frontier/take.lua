@@ -142,7 +142,6 @@ function steps.take()
     return {
         site = site,
         account = read_account(keys.state, end_step()),
-        waiting = redis.call('ZCARD', keys.queue),
         deliveries = list(deliveries),
         new_dead_letters = list(new_dead_letters),
         remarks = list({remark}),

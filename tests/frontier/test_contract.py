@@ -90,7 +90,7 @@ async def test_a_run_that_is_not_over_is_joined_whenever_somebody_asked(
     opened = await backend.open(TWO, requested_at, age)
     assert (opened.over_at, opened.remarks) == (None, [])
     reply = await backend.take(TWO)
-    assert (reply.account.requested, reply.account.open, reply.waiting) == (3, 2, 2)
+    assert (reply.account.requested, reply.account.open) == (3, 2)
 
 
 @pytest.mark.promise(
@@ -101,7 +101,7 @@ async def test_a_run_that_was_over_is_begun_again_only_for_who_asked_later(
 ) -> None:
     await begin(backend, ONE, "a")
     before = time.time()
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)
     await finish_all(backend, ONE)
     await asyncio.sleep(0.01)
     for requested_at in (before, None):  # a job; a process that began before
