@@ -71,7 +71,7 @@ def test_examples_of_a_profile_are_ids_and_its_lists_are_lists() -> None:
             loader.load(site).check_list(name)  # type: ignore[attr-defined]
         for form in profile.pages:
             assert callable(profile.reader(form.reader))
-        assert profile.shown_only_with_value <= profile.published
+        assert profile.published.issuperset(profile.optional_fields)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ PROFILE = SiteProfile(
     hosts=(Host(setting="STAND_URL", live="https://stand.example", description="The stand."),),
     domains=(".stand.example",),
     title_path="/film/{{}}",
-    ids=Ids(pattern="[0-9]+", example="7", before="film/"),
+    ids=Ids(pattern="[0-9]+", example="7", path_prefix="film/"),
     per_day=100,
     authority=9,
     lists={{"best": TitleList(path="/best")}},
@@ -150,10 +150,10 @@ def python(code: str, environ: dict[str, str]) -> subprocess.CompletedProcess[st
 def test_a_distribution_brings_a_site_by_its_entry_point(tmp_path: Path, first: str) -> None:
     code = (
         f"import {first}; from moviecrawler import settings, sites; from moviecrawler.sites.ids "
-        "import parse_title_id; from moviecrawler.sites.fields import PARTS; "
+        "import parse_title_id; from moviecrawler.sites.fields import SUBFIELDS; "
         "print(list(sites.SITES)[-1], sites.SCORE_SITES['stand'], settings.STAND_URL, "
         "settings.SPIDER_MODULES[-1], parse_title_id('stand', 'https://stand.example/film/7'), "
-        "PARTS['scores'][1][-1], sites.BY_AUTHORITY[-1])"
+        "SUBFIELDS['scores'][1][-1], sites.BY_AUTHORITY[-1])"
     )
     ran = python(code, bring_site(tmp_path))
     assert ran.stdout.split() == [

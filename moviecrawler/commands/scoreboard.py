@@ -53,7 +53,7 @@ _MAX_FOUND = 20
 _SERIES = next(
     f"{site} -a list={name} -a limit=20"
     for site in BY_AUTHORITY
-    if SITES[site].ids.parts  # it has pages of seasons
+    if SITES[site].ids.series  # it has pages of seasons
     for name, found in SITES[site].lists.items()
     if found.kind == "series"
 )

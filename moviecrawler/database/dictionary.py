@@ -28,7 +28,7 @@ from moviecrawler.database.tables import (
 from moviecrawler.database.views import MAKERS, VIEWS, csv_views
 from moviecrawler.items import ListEntry, ListPage, Miss, Movie
 from moviecrawler.sites import SITES
-from moviecrawler.sites.fields import AMOUNT_COLUMNS, ONLY_IN_DATASETS, SCORE_FACTS, datasets_of
+from moviecrawler.sites.fields import AMOUNT_COLUMNS, ONLY_IN_DATASETS, SCORE_DETAILS, datasets_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -233,7 +233,7 @@ def _source_of(table: Table, column: str) -> str:
         or (table is RECORDS and column in _OURS)
     ):
         return "moviecrawler"
-    if table is SCORES and column in SCORE_FACTS:
+    if table is SCORES and column in SCORE_DETAILS:
         names = [
             profile.name
             for profile in SITES.values()

@@ -64,7 +64,7 @@ class MissingFields:
             window.append(name in unknown)
             if sum(window) >= MOST_UNKNOWN_SCORES:
                 found[name] = f"unknown on {sum(window)} of the latest {len(window)} pages"
-        optional = {column_of(name) for name in SITES[movie.site].shown_only_with_value}
+        optional = {column_of(name) for name in SITES[movie.site].optional_fields}
         for name in fields - optional - scores:
             if name not in unknown:
                 self._runs[name] = 0

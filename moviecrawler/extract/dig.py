@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+JsonObject = dict[str, object]
+"""A decoded object, whose values are of no known type."""
+
 
 class FieldPath:
     """Where a field is, such as `FieldPath("year", integer, "releaseYear.year")`."""

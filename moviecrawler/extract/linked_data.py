@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from moviecrawler.basics.values import parse_count, parse_decimal, parse_runtime
 from moviecrawler.extract.dig import (
     FieldPath,
+    JsonObject,
     as_list,
     get_items,
     get_number,
@@ -51,7 +52,7 @@ _NO_POSTER = re.compile(
 )
 
 
-def objects(body: bytes) -> Iterator[dict[str, object]]:
+def objects(body: bytes) -> Iterator[JsonObject]:
     """Yield the page's JSON-LD objects in order, each with the first of its types, or none.
 
     Skips a script that is no JSON: some templates leave quotes unescaped.
@@ -64,9 +65,9 @@ def objects(body: bytes) -> Iterator[dict[str, object]]:
                         yield {**part, "@type": get_text(first_of(part.get("@type")))}
 
 
-def title_of(body: bytes) -> dict[str, object]:
+def title_of(body: bytes) -> JsonObject:
     """Return the title in a page's JSON-LD, the first with a name if there is one; else empty."""
-    nameless: dict[str, object] = {}
+    nameless: JsonObject = {}
     for data in objects(body):
         if data["@type"] in KINDS and data.get("name"):
             return data
@@ -75,19 +76,19 @@ def title_of(body: bytes) -> dict[str, object]:
     return nameless
 
 
-def kind_of(data: dict[str, object]) -> TitleKind | None:
+def kind_of(data: JsonObject) -> TitleKind | None:
     """Return the kind of a title; None where its type is another."""
     name: str | None = attempt(partial(get_text, first_of(data.get("@type"))))
     return KINDS.get(name or "")
 
 
-def listed_titles(body: bytes) -> list[dict[str, object]]:
+def listed_titles(body: bytes) -> list[JsonObject]:
     """Return the titles in a page's ItemList, in order; empty without one."""
     lists = (data for data in objects(body) if data["@type"] == "ItemList")
     return [title for data in lists for title in _members(data)]
 
 
-def _members(data: object) -> Iterator[dict[str, object]]:
+def _members(data: object) -> Iterator[JsonObject]:
     """Yield what an ItemList or a ListItem leads to, which can be another ItemList."""
     inner = [*as_list(data, "itemListElement"), *as_list(data, "item")]
     if not inner and isinstance(data, dict):
@@ -96,7 +97,7 @@ def _members(data: object) -> Iterator[dict[str, object]]:
         yield from _members(member)
 
 
-def extract_fields(found: Findings, linked: dict[str, object], fields: Iterable[FieldPath]) -> None:
+def extract_fields(found: Findings, linked: JsonObject, fields: Iterable[FieldPath]) -> None:
     """Set the fields that have no value yet from a title's JSON-LD. A 0 there states nothing."""
 
     def value(convert: Callable[..., object], path: str) -> object:

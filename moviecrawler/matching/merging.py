@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, get_args
 from moviecrawler.items import Movie, Offer, Role, Score, Source
 from moviecrawler.sites.fields import (
     ONLY_IN_DATASETS,
-    PARTS,
     PLAIN_NAMES,
-    SCORE_FACTS,
+    SCORE_DETAILS,
+    SUBFIELDS,
     column_of,
     columns_of,
     fields_published_by,
-    present_in,
+    known_fields,
     without_depending,
 )
 
@@ -67,7 +67,7 @@ def complete(movie: Movie, known: Movie) -> Movie:
     It gets the fuller source of the two.
     """
     source = max(movie.source, known.source, key=_FULLNESS.__getitem__)
-    present = present_in(known)
+    present = known_fields(known)
 
     # What is unknown is what the movie itself says so, and what its source can't know: a page shows
     # the first of the cast alone and has no titles of other countries. A dataset has few fields of
@@ -77,12 +77,12 @@ def complete(movie: Movie, known: Movie) -> Movie:
         movie = _without(movie, {"cast"})
         unknown.add(column_of("credits.cast"))
     if movie.source != "dataset":
-        unknown |= ONLY_IN_DATASETS & present - present_in(movie)
+        unknown |= ONLY_IN_DATASETS & present - known_fields(movie)
     else:
         movie = _with_names(movie, known)
         if known.source == "page":
             movie = _without_poorer(movie, known)
-            unknown |= fields_published_by(movie.site, movie.kind) - present_in(movie)
+            unknown |= fields_published_by(movie.site, movie.kind) - known_fields(movie)
     if not unknown and known.external_ids.keys() <= movie.external_ids.keys():
         return movie if source == movie.source else replace(movie, source=source)
 
@@ -95,7 +95,7 @@ def complete(movie: Movie, known: Movie) -> Movie:
 
     # Of lists whose parts are fields of their own, such as credits by role, the known parts of an
     # unknown kind are added.
-    for name, (attribute, kinds) in PARTS.items():
+    for name, (attribute, kinds) in SUBFIELDS.items():
         wanted = {kind for kind in kinds if column_of(f"{name}.{kind}") in unknown & present}
         kept = [part for part in getattr(known, name) if getattr(part, attribute) in wanted]
         changes[name] = getattr(movie, name) + kept
@@ -180,7 +180,7 @@ def _with_facts(score: Score, known: Movie, unknown: set[str]) -> Score:
     """Return a score with its unknown facts, such as the count, filled from the known score."""
     before = known.score(score.kind)
     missing = (
-        [fact for fact in SCORE_FACTS if column_of(f"scores.{score.kind}.{fact}") in unknown]
+        [fact for fact in SCORE_DETAILS if column_of(f"scores.{score.kind}.{fact}") in unknown]
         if before is not None
         else []
     )
@@ -189,4 +189,4 @@ def _with_facts(score: Score, known: Movie, unknown: set[str]) -> Score:
 
 def _columns_of_facts(score: Score) -> set[str]:
     """Return the columns of what a score has beside its value."""
-    return {column_of(f"scores.{score.kind}.{fact}") for fact in SCORE_FACTS}
+    return {column_of(f"scores.{score.kind}.{fact}") for fact in SCORE_DETAILS}

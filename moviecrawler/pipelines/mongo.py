@@ -20,7 +20,7 @@ from moviecrawler.items import ListPage, Miss, Movie
 from moviecrawler.matching.merging import merged
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Store, time_of
-from moviecrawler.sites.fields import PARTS, column_of, columns_of
+from moviecrawler.sites.fields import SUBFIELDS, column_of, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ _INDEXES = [
 """The indexes of `movies`."""
 _OLD_NAMES = sorted(
     name
-    for field, (_, kinds) in PARTS.items()
+    for field, (_, kinds) in SUBFIELDS.items()
     for kind in kinds
     for name in (f"{field}.{kind}", f"{field}.{kind}.count")
     if column_of(name) != name

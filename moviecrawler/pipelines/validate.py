@@ -29,12 +29,12 @@ from moviecrawler.signals import item_rejected
 from moviecrawler.sites import ID_SITE, SCORES
 from moviecrawler.sites.fields import (
     ONLY_IN_DATASETS,
-    PARTS,
+    SUBFIELDS,
     column_of,
     columns_of,
     fields_published_by,
-    present_in,
-    score_facts_published,
+    known_fields,
+    score_details_published,
     without_depending,
 )
 from moviecrawler.sites.ids import (
@@ -180,7 +180,7 @@ def _remove(movie: Movie, path: tuple[str | int, ...]) -> None:
     """Remove the value at a path: what is optional in a part, all parts of its kind, or a field."""
     name, *steps = path
     field = str(name)
-    attribute, kinds = PARTS.get(field, ("", ()))
+    attribute, kinds = SUBFIELDS.get(field, ("", ()))
     part = getattr(movie, field)[steps[0]] if steps and attribute else None
     kind = getattr(part, attribute, None)
     if kind not in kinds:
@@ -194,8 +194,8 @@ def _remove(movie: Movie, path: tuple[str | int, ...]) -> None:
         setattr(movie, field, kept)
         unknown = {f"{field}.{kind}"}
     names = without_depending(movie.site, movie.unknown_fields).union(map(column_of, unknown))
-    known = _may_be_unknown(movie.site, movie.kind) | score_facts_published(movie)
-    names &= known - present_in(movie)
+    known = _may_be_unknown(movie.site, movie.kind) | score_details_published(movie)
+    names &= known - known_fields(movie)
     movie.unknown_fields = columns_of(movie.site, names)
 
 
@@ -385,10 +385,10 @@ _KEYS_OF_PARTS: dict[str, Callable[[Any], Any]] = {
 
 def _faults_of_unknown_fields(movie: Movie) -> Iterator[_Fault]:
     names = movie.unknown_fields
-    facts = frozenset(score_facts_published(movie))
+    facts = frozenset(score_details_published(movie))
     for sentence in _faults_of_names(movie.site, movie.kind, tuple(names), facts):
         yield "unknown_fields", sentence
-    if present := present_in(movie).intersection(names):
+    if present := known_fields(movie).intersection(names):
         yield "unknown_fields", f"{sorted(present)} is named there, and has a value"
 
 

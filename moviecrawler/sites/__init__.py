@@ -94,9 +94,7 @@ def _check_fields(profile: SiteProfile, kinds: Iterable[ScoreKind]) -> None:
         "related": get_args(Relation),
     }
     known = {f"{name}.{value}" for name, values in subfields.items() for value in values}
-    named = profile.published.union(
-        profile.shown_only_with_value, *profile.published_of_kind.values()
-    )
+    named = profile.published.union(profile.optional_fields, *profile.published_of_kind.values())
     details = {name for score in profile.scores.values() for name in score.facts}
     unknown = (named - known - _names(Movie)) | (details - _names(Score))
     if unknown:

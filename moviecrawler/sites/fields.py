@@ -23,7 +23,7 @@ TYPES: dict[str, Any] = get_type_hints(Movie)
 """The type of each field of a movie, without its bounds. What all fields of a type have in common
 follows from it: their columns in Postgres and in `movies.csv`."""
 
-PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
+SUBFIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "credits": ("role", get_args(Role)),
     "scores": ("kind", tuple(SCORES)),
     "amounts": ("kind", get_args(AmountKind)),
@@ -32,7 +32,7 @@ PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
 """Lists whose parts are fields of their own, such as `scores.imdb`: the attribute by which they
 differ, and its values."""
 
-SCORE_FACTS = tuple(field.name for field in fields(Score) if field.name not in {"kind", "value"})
+SCORE_DETAILS = tuple(field.name for field in fields(Score) if field.name not in {"kind", "value"})
 """What a score can have beside its value, each a field of its own, such as `scores.imdb.count`."""
 
 AMOUNT_COLUMNS: dict[str, str] = {
@@ -43,22 +43,27 @@ AMOUNT_COLUMNS: dict[str, str] = {
 }
 """The columns of the kinds of amounts; that of the currency ends in _currency."""
 
-_IN_SERIES: dict[TitleKind, frozenset[str]] = {
-    "season": frozenset({"series_id", "series_title", "season"}),
-    "episode": frozenset({"series_id", "series_title", "season", "episode"}),
+_IN_SERIES: dict[TitleKind, Collection[str]] = {
+    "season": {"series_id", "series_title", "season"},
+    "episode": {"series_id", "series_title", "season", "episode"},
 }
 """The fields that give a title's position in its series."""
 
 ONLY_IN_DATASETS = frozenset({"other_titles"})
 """The fields that no page has. Movies from pages don't name them as unknown."""
 
-_IN_DATASETS: dict[str, frozenset[str]] = {
-    "title.basics": frozenset(
-        {"title_type", "original_title", "year", "end_year", "runtime_minutes", "genres"}
-    ),
-    "title.ratings": frozenset({"scores.imdb"}),
-    "title.crew": frozenset({"credits.director", "credits.writer"}),
-    "title.principals": frozenset({"credits.cast"}),
+_IN_DATASETS: dict[str, Collection[str]] = {
+    "title.basics": {
+        "title_type",
+        "original_title",
+        "year",
+        "end_year",
+        "runtime_minutes",
+        "genres",
+    },
+    "title.ratings": {"scores.imdb"},
+    "title.crew": {"credits.director", "credits.writer"},
+    "title.principals": {"credits.cast"},
     "title.akas": ONLY_IN_DATASETS,
     "title.episode": _IN_SERIES["episode"],
 }
@@ -135,22 +140,18 @@ def fields_published_by(site: Site, kind: TitleKind) -> frozenset[str]:
     They are the same whichever page it is: names such as `year`, `credits.cast`, `imdb_rating`,
     `budget`. A field that is not among them is never unknown. Identity (site_id, url, title, kind)
     isn't among them: without it there is no movie. Nor is what a score has beside its value: see
-    `score_facts_published`.
+    `score_details_published`.
     """
-    creators = {"credits.creator"} if kind in {"series", "season"} else set()
     profile = SITES[site]
-    return frozenset(
-        map(
-            column_of,
-            profile.published
-            | _IN_SERIES.get(kind, frozenset())
-            | profile.published_of_kind.get(kind, frozenset())
-            | creators,
-        )
+    fields = profile.published.union(
+        _IN_SERIES.get(kind, ()),
+        profile.published_of_kind.get(kind, ()),
+        ["credits.creator"] if kind in {"series", "season"} else (),
     )
+    return frozenset(map(column_of, fields))
 
 
-def score_facts_published(movie: Movie) -> set[str]:
+def score_details_published(movie: Movie) -> set[str]:
     """Return the columns of what its site publishes of a movie's scores, such as `imdb_votes`.
 
     Only the scores that the movie has count.
@@ -164,27 +165,27 @@ def score_facts_published(movie: Movie) -> set[str]:
     }
 
 
-def present_in(movie: Movie) -> set[str]:
+def known_fields(movie: Movie) -> set[str]:
     """Return the columns that a movie has a value for; `imdb_votes` is among them."""
     found = {
         name
         for name, value in zip(PLAIN_NAMES, _plain_values(movie), strict=True)
-        if value or value not in _NOTHING
+        if value or value not in _EMPTY_VALUES
     }
-    for name, (attribute, _) in PARTS.items():
+    for name, (attribute, _) in SUBFIELDS.items():
         if parts := getattr(movie, name):
             kinds = {getattr(part, attribute) for part in parts}
             found |= {column_of(f"{name}.{kind}") for kind in kinds}
     for score in movie.scores:
         found |= {
             column_of(f"scores.{score.kind}.{fact}")
-            for fact in SCORE_FACTS
-            if getattr(score, fact) not in _NOTHING
+            for fact in SCORE_DETAILS
+            if getattr(score, fact) not in _EMPTY_VALUES
         }
     return found
 
 
-_NOTHING: tuple[object, ...] = (None, [], {})
+_EMPTY_VALUES: tuple[object, ...] = (None, [], {})
 
 
 PLAIN_NAMES = tuple(
@@ -212,9 +213,9 @@ def unknown_fields_of(movie: Movie, stated: Collection[str] = ()) -> list[str]:
     That is all that its site publishes of such titles, but for its values and the fields that are
     `stated` to be absent. A row of a list states no absence.
     """
-    published = fields_published_by(movie.site, movie.kind) | score_facts_published(movie)
+    published = fields_published_by(movie.site, movie.kind) | score_details_published(movie)
     absent = frozenset(map(column_of, stated))
-    return columns_of(movie.site, published - present_in(movie) - absent)
+    return columns_of(movie.site, published - known_fields(movie) - absent)
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -44,8 +43,7 @@ def meta_of(redirects: Sequence[Redirect]) -> dict[str, list[Any]]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class Identity(NamedTuple):
     """Whether a page is that of the requested title."""
 
     title_id: str

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from moviecrawler.items import Site, TitleKind
-    from moviecrawler.sites.profile import Parts, Spelling
+    from moviecrawler.sites.profile import SeriesIds, Spelling
 
 _UNKNOWN_PART = "/(?i:season[-_0-9]|s[0-9]|specials)"
 """What can't follow a series' id in an address of the series itself: a season that is written in a
@@ -22,7 +22,7 @@ way that is not known, such as /season-one."""
 _SEASON_IN_QUERY = re.compile("(?:^|&)season=([^&]*)")
 
 
-def _series(parts: Parts | None, otherwise: str) -> str:
+def _series(parts: SeriesIds | None, otherwise: str) -> str:
     """Return the pattern of the ids of series and of their parts.
 
     `otherwise` is what may follow a series' id instead of a part.
@@ -31,13 +31,13 @@ def _series(parts: Parts | None, otherwise: str) -> str:
 
 
 _ID = {
-    site: re.compile(rf"(?P<id>{profile.ids.pattern}{_series(profile.ids.parts, '')})")
+    site: re.compile(rf"(?P<id>{profile.ids.pattern}{_series(profile.ids.series, '')})")
     for site, profile in SITES.items()
 }
 _ID_IN_PATH = {
     site: re.compile(
-        rf"^/?{profile.ids.before}(?P<id>{profile.ids.pattern}"
-        rf"{_series(profile.ids.parts, f'(?!{_UNKNOWN_PART})')})"
+        rf"^/?{profile.ids.path_prefix}(?P<id>{profile.ids.pattern}"
+        rf"{_series(profile.ids.series, f'(?!{_UNKNOWN_PART})')})"
         r"(?:/|$)"
     )
     for site, profile in SITES.items()
@@ -45,7 +45,7 @@ _ID_IN_PATH = {
 _PART_OF_SERIES = {
     site: re.compile(f"(?P<series>{parts.series}){parts.part}")
     for site, profile in SITES.items()
-    if (parts := profile.ids.parts)
+    if (parts := profile.ids.series)
 }
 
 
@@ -117,9 +117,9 @@ def _canonical_id(site: Site, found: re.Match[str]) -> str:
     ids = SITES[site].ids
     part = _part_in(found)
     whole = _as_written(found["id"].removesuffix(part), ids.spellings)
-    if ids.parts is None or not part:
+    if ids.series is None or not part:
         return whole
-    return whole + _as_written(part.lower(), ids.parts.spellings)
+    return whole + _as_written(part.lower(), ids.series.spellings)
 
 
 def _as_written(text: str, spellings: Iterable[Spelling]) -> str:
@@ -218,7 +218,7 @@ def kind_of_id(site: Site, site_id: str) -> TitleKind | None:
     if part := part_of_series(site, site_id):
         return part.kind
     ids = SITES[site].ids
-    if ids.parts and re.fullmatch(ids.parts.series, site_id):
+    if ids.series and re.fullmatch(ids.series.series, site_id):
         return "series"
     return "movie" if re.fullmatch(ids.pattern, site_id) else None
 

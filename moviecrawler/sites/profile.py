@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from importlib import import_module
-from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from moviecrawler.basics.errors import ConfigurationError, ExtractionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
+    from types import ModuleType
 
     from moviecrawler.items import Page, ScoreKind, Site, TitleKind
 
@@ -42,8 +42,7 @@ USUAL_FIELDS = frozenset(
 """The fields that title pages of every site are known to have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(NamedTuple):
     """One of a site's hosts."""
 
     setting: str
@@ -57,8 +56,7 @@ class Host:
     site's budget."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spelling:
+class Spelling(NamedTuple):
     """Another form of an id that the site understands, or that people write."""
 
     pattern: str
@@ -67,8 +65,7 @@ class Spelling:
     """The site's own form, as in `re.sub`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class SeriesIds(NamedTuple):
     """The form of the ids of seasons and episodes, which begin with that of their series."""
 
     series: str
@@ -80,35 +77,35 @@ class Parts:
     """Applied to what follows a series' id, in lower case."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ids:
+class Ids(NamedTuple):
     """The form of a site's ids."""
 
     pattern: str
     """A regular expression of the id of a title without parts."""
     example: str
-    before: str = ""
+    path_prefix: str = ""
     """A regular expression of what may be before the id in the path of a page about a title."""
     spellings: tuple[Spelling, ...] = ()
-    parts: Parts | None = None
+    series: SeriesIds | None = None
     """None where the ids of series, seasons and episodes are of the same form as those of other
     titles."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreProfile:
+class ScoreProfile(NamedTuple):
     """One kind of score."""
 
     name: str
     """As its site calls it."""
-    heading: str = ""
-    """The heading of its column in a table; empty means its name."""
-    short_heading: str = ""
-    """The heading in a narrow table; empty means that of a wide one."""
     audience: Literal["critics", "users"]
     lowest: int
     scale: int
     """The highest value."""
+    facts: tuple[str, ...]
+    """What its site publishes beside the value: fields of `Score` such as `count` or `average`."""
+    heading: str = ""
+    """The heading of its column in a table; empty means its name."""
+    short_heading: str = ""
+    """The heading in a narrow table; empty means that of a wide one."""
     average_scale: int | None = None
     """The highest `Score.average`; None for a score without one."""
     columns: tuple[str, str] | None = None
@@ -117,14 +114,11 @@ class ScoreProfile:
     form: str = "g"
     """The format of a value in a table, such as `.1f`."""
     unit: str = ""
-    facts: tuple[str, ...]
-    """What its site publishes beside the value: fields of `Score` such as `count` or `average`."""
     rates_seasons: bool = True
     """Whether its site rates seasons; otherwise a season has the mean of its episodes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageForm:
+class PageForm(NamedTuple):
     """A kind of pages that can be read."""
 
     path: str
@@ -136,8 +130,7 @@ class PageForm:
     """What the site answers; anything else is a refusal."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TitleList:
+class TitleList(NamedTuple):
     """A list of titles."""
 
     path: str
@@ -151,8 +144,7 @@ class TitleList:
     """Whether it is of what is popular today: what is due on it is fetched first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sitemap:
+class Sitemap(NamedTuple):
     """One of a site's lists that are in sitemaps."""
 
     path: str
@@ -163,7 +155,7 @@ class Sitemap:
     """The beginning of the file names of the index's parts that list such titles."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SiteProfile:
     """What is known of a site."""
 
@@ -197,16 +189,14 @@ class SiteProfile:
     """Its lists by the names that `list=` takes; the first is its main list."""
     list_names: str | None = None
     """A regular expression of the names of further lists."""
-    sitemaps: Mapping[str, Sitemap] = field(default_factory=lambda: MappingProxyType({}))
+    sitemaps: Mapping[str, Sitemap] = field(default_factory=dict)
     """By the names of the lists: `sitemap` has the movies."""
     pages: tuple[PageForm, ...]
     published: frozenset[str]
     """The fields that its pages have for all kinds of titles, such as `genres` or `scores.imdb`."""
-    published_of_kind: Mapping[TitleKind, frozenset[str]] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    published_of_kind: Mapping[TitleKind, Collection[str]] = field(default_factory=dict)
     """The fields that its pages have for one kind of titles only."""
-    shown_only_with_value: frozenset[str] = frozenset()
+    optional_fields: Collection[str] = ()
     """Fields that a title's page omits when there is no value, or that other pages have: that one
     is unknown says nothing about the page."""
     scores: Mapping[ScoreKind, ScoreProfile]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
 
 from moviecrawler.extract.linked_data import KINDS
 from moviecrawler.items import Movie, RelatedTitle, Role, Score, ScoreKind, Site
@@ -18,6 +18,9 @@ from moviecrawler.sites.words import Dice
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import date
+
+Json = dict[str, Any]
+"""An object of JSON as a site sends it, which only its extractors check."""
 
 
 @dataclass(slots=True)
@@ -82,7 +85,7 @@ class Collection(Titles, Protocol):
         """Return a film's year on a site other than that of the ids."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Name:
     """What the ids of a film or a series are made of."""
 
@@ -95,7 +98,7 @@ class Name:
     """Whether an earlier title has the same name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Draft:
     """What a site makes the items of a title's pages of."""
 
@@ -114,7 +117,7 @@ class _Draft:
         return Dice(self.seed, *purpose)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FilmDraft(_Draft):
     """A film."""
 
@@ -125,7 +128,7 @@ class FilmDraft(_Draft):
     """Those that its page recommends."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SeriesDraft(_Draft):
     """A series."""
 
@@ -156,20 +159,16 @@ class SeriesPages:
     """Those of the pages of its seasons and episodes."""
 
 
-Json = NewType("Json", dict[str, Any])
-"""The data of an answer in JSON."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Markup:
     """A page that a template of the site's folder makes."""
 
     template: str
     """The file's name, such as `replica.html`."""
-    variables: dict[str, Any]
+    variables: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Refusal:
     """The answer by which a site asks for a browser: a page of less than 2 kB."""
 

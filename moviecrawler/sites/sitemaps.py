@@ -6,9 +6,9 @@ They are read as a stream: no tree is built, and nothing is kept but addresses.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from gzip import GzipFile
 from io import BytesIO
+from typing import NamedTuple
 
 from lxml import etree
 
@@ -28,8 +28,7 @@ _DEEPEST = 20
 _GZIP = b"\x1f\x8b"
 
 
-@dataclass(slots=True, frozen=True)
-class Sitemap:
+class Sitemap(NamedTuple):
     """A sitemap file."""
 
     urls: list[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.extract import linked_data
-from moviecrawler.extract.dig import get_text
+from moviecrawler.extract.dig import JsonObject, get_text
 from moviecrawler.extract.embedded import stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, first_of_each
 from moviecrawler.items import Movie, Site, TitleKind
@@ -59,7 +59,7 @@ class LinkedTitle(NamedTuple):
 
     site_id: str
     name: str
-    linked: dict[str, object]
+    linked: JsonObject
     """Its JSON-LD."""
 
 

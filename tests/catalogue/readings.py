@@ -14,7 +14,7 @@ from moviecrawler.sites.fields import column_of, columns_of
 from tests.tables import NUMBERS, TEXT_LISTS
 
 _IMDB = SITES["imdb"]
-TOLD = sorted(_IMDB.published | _IMDB.published_of_kind["series"] | {"credits.creator"})
+TOLD = sorted(_IMDB.published.union(_IMDB.published_of_kind["series"], ["credits.creator"]))
 """Fields and parts of fields, as the site's profile names them."""
 START = datetime(2026, 11, 1, tzinfo=UTC)
 _TEXTS = ("one", "two", "three")

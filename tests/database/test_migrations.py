@@ -7,7 +7,6 @@ import shutil
 import signal
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -289,7 +288,7 @@ def test_views_of_a_user_in_postgres_are_named_when_they_stop_a_change(old_url: 
 def test_views_have_the_scores_of_the_tables_and_are_made_anew_when_these_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stars = replace(SCORES["tomatometer"], columns=("stars", "star_votes"), audience="users")
+    stars = SCORES["tomatometer"]._replace(columns=("stars", "star_votes"), audience="users")
     monkeypatch.setattr(schema, "SCORES", SCORES | {"stars": stars})
     monkeypatch.setattr(schema, "SCORE_SITES", SCORE_SITES | {"stars": "rottentomatoes"})
     columns = "SELECT stars, star_votes FROM {}"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from moviecrawler.matching.merging import complete, supersedes
-from moviecrawler.sites.fields import present_in, unknown_in_datasets
+from moviecrawler.sites.fields import known_fields, unknown_in_datasets
 from tests.catalogue.readings import TOLD, reading, said
 
 
@@ -29,7 +29,7 @@ def test_each_field_has_what_the_newest_reading_that_tells_of_it_says(
         assert said(known, name) == (told[-1] if told else None), name
     assert known.source == ("page" if any(movie.source == "page" for movie in history) else "list")
     assert known.unknown_fields == sorted(set(known.unknown_fields))
-    assert not present_in(known) & set(known.unknown_fields)
+    assert not known_fields(known) & set(known.unknown_fields)
 
 
 def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> None:

@@ -19,7 +19,7 @@ from moviecrawler.basics.errors import InvalidItemError
 from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, Offer, RelatedTitle, Score
 from moviecrawler.pipelines.validate import ValidatePipeline, check, remove_wrong_values
 from moviecrawler.signals import item_rejected
-from moviecrawler.sites.fields import PARTS, columns_of
+from moviecrawler.sites.fields import SUBFIELDS, columns_of
 from moviecrawler.sites.ids import title_url
 from tests.pipelines.runs import make_miss, make_movie
 
@@ -241,7 +241,7 @@ def test_a_wrong_value_costs_its_field_only(field: str, value: Any) -> None:
     after = to_builtins(movie)
     changed = {name for name in before if before[name] != after[name]}
     assert changed <= {field, "unknown_fields"}
-    kinds = PARTS.get(field, ("", ()))[1]
+    kinds = SUBFIELDS.get(field, ("", ()))[1]
     columns = columns_of("imdb", [field, *(f"{field}.{kind}" for kind in kinds)])
     assert set(movie.unknown_fields) - unknown_before <= set(columns)
 

@@ -41,7 +41,7 @@ PROFILE = SiteProfile(
     ids=Ids(
         pattern="tt[0-9]{7,10}",
         example="tt0111161",
-        before=rf"(?:{_LANGUAGE}/)?title/",
+        path_prefix=rf"(?:{_LANGUAGE}/)?title/",
         # IMDb fills its numbers up to seven digits.
         spellings=(Spelling(pattern="^tt0+(?=[0-9]{7})", replacement="tt"),),
     ),
@@ -84,10 +84,10 @@ PROFILE = SiteProfile(
         "critic_review_count",
     },
     published_of_kind={
-        "movie": frozenset({"imdb_top250_rank"}),
-        "series": frozenset({"season_count", "episode_count", "end_year", "imdb_top250_tv_rank"}),
+        "movie": {"imdb_top250_rank"},
+        "series": {"season_count", "episode_count", "end_year", "imdb_top250_tv_rank"},
     },
-    shown_only_with_value=frozenset({"taglines", "offers"}),
+    optional_fields={"taglines", "offers"},
     scores={
         "imdb": ScoreProfile(
             name="IMDb rating",

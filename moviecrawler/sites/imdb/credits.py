@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moviecrawler.extract.dig import (
+    JsonObject,
     get_integer,
     get_items,
     get_path,
@@ -49,7 +50,7 @@ CREDIT_KEYS = ("directors", "writers", "creators", "cast", "castV2", "principalC
 
 
 def credit_readers(
-    sources: list[dict[str, object]], role: Role
+    sources: list[JsonObject], role: Role
 ) -> Iterator[Callable[[], list[Credit] | NoValue]]:
     """Yield a reader for each position of a role's list.
 

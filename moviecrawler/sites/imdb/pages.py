@@ -13,7 +13,7 @@ from functools import partial
 
 from moviecrawler.basics.texts import fold
 from moviecrawler.extract import linked_data
-from moviecrawler.extract.dig import FieldPath, get_items, get_path, get_text, parse_at
+from moviecrawler.extract.dig import FieldPath, JsonObject, get_items, get_path, get_text, parse_at
 from moviecrawler.extract.embedded import check_whole, decode_text
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, scores_of
 from moviecrawler.items import Entry, Listing, Page
@@ -90,7 +90,7 @@ def _linked(body: bytes) -> Findings:
     return found
 
 
-def _shown_name(linked: dict[str, object]) -> str | None:
+def _shown_name(linked: JsonObject) -> str | None:
     """Return the title that a page shows, where JSON-LD has another one as `name`."""
     return attempt(lambda: get_text(linked_data.first_of(linked.get("alternateName"))))
 
@@ -129,7 +129,7 @@ def _charted(body: bytes) -> list[Entry]:
     return [_entry(node, edge) for edge in edges if (node := get_path(edge, "node")) is not None]
 
 
-def _linked_entry(data: dict[str, object]) -> Entry:
+def _linked_entry(data: JsonObject) -> Entry:
     """Return a row of JSON-LD, without a rank. Raises ShapeError when it has no id or title."""
     entry = _new_entry(
         id_in_url("imdb", get_text(data, "url")), _shown_name(data) or get_text(data, "name")

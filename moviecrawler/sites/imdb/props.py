@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from moviecrawler.extract.dig import get_path
+from moviecrawler.extract.dig import JsonObject, get_path
 from moviecrawler.extract.embedded import decode_json, script
 from moviecrawler.extract.findings import ShapeError
 from moviecrawler.sites.imdb.title import KEYS
@@ -46,7 +46,7 @@ _PAGE_PROPS = _object(
 _NEXT_DATA = _object("NextData", props=_object("Props", pageProps=_PAGE_PROPS))
 
 
-def page_props(body: bytes) -> dict[str, object] | None:
+def page_props(body: bytes) -> JsonObject | None:
     """Return what a page's script holds; None when the page has no such script.
 
     Raises ShapeError when it has no page properties, or the page ends inside it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.items import AmountKind, Credit, Movie, RelatedTitle
-from moviecrawler.sites.replicas import Collection, Markup, Refusal, Title
+from moviecrawler.sites.replicas import Collection, Json, Markup, Refusal, Title
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,7 +112,7 @@ def _full_credits(movie: Movie) -> Markup:
     return _page(f"{movie.title} - Full cast", url, "/title/[tconst]/fullcredits", data)
 
 
-def _listed(credit: Credit) -> dict[str, Any]:
+def _listed(credit: Credit) -> Json:
     names = credit.character.split(" / ") if credit.character else []
     return {
         "id": credit.person_id,
@@ -122,23 +122,23 @@ def _listed(credit: Credit) -> dict[str, Any]:
     }
 
 
-def _page(title: str, url: str, route: str, data: dict[str, Any]) -> Markup:
+def _page(title: str, url: str, route: str, data: Json) -> Markup:
     return Markup(
         template="replica.html",
         variables={"title": title, "url": url, "route": route, "data": data},
     )
 
 
-def _stated(**values: Any) -> dict[str, Any] | None:
+def _stated(**values: Any) -> Json | None:
     """Return an object of a payload; None when it has no value."""
     return values if any(value is not None for value in values.values()) else None
 
 
-def _named(title: Movie | RelatedTitle) -> dict[str, Any]:
+def _named(title: Movie | RelatedTitle) -> Json:
     return {"id": title.site_id, "titleText": {"text": title.title}}
 
 
-def _rated(movie: Movie) -> dict[str, Any]:
+def _rated(movie: Movie) -> Json:
     """Return what rows of all charts have."""
     score = movie.score("imdb")
     return {
@@ -151,7 +151,7 @@ def _rated(movie: Movie) -> dict[str, Any]:
     }
 
 
-def _row(movie: Movie) -> dict[str, Any]:
+def _row(movie: Movie) -> Json:
     """Return what a row of a chart has, but for the box office."""
     year, month, *day = map(int, str(movie.release_date).split("-"))
     return {
@@ -161,7 +161,7 @@ def _row(movie: Movie) -> dict[str, Any]:
     }
 
 
-def _above_the_fold(movie: Movie) -> dict[str, Any]:
+def _above_the_fold(movie: Movie) -> Json:
     """Return what the head of a page has."""
     metascore = movie.score("metascore")
     minutes = movie.runtime_minutes
@@ -189,7 +189,7 @@ def _above_the_fold(movie: Movie) -> dict[str, Any]:
     }
 
 
-def _main_column(movie: Movie) -> dict[str, Any]:
+def _main_column(movie: Movie) -> Json:
     """Return what stands below the head of a page."""
     rating = movie.score("imdb")
     cast = [{"node": _cast_member(credit)} for credit in movie.people("cast")]
@@ -240,11 +240,11 @@ def _main_column(movie: Movie) -> dict[str, Any]:
     }
 
 
-def _person(credit: Credit) -> dict[str, Any]:
+def _person(credit: Credit) -> Json:
     return {"id": credit.person_id, "nameText": {"text": credit.name}}
 
 
-def _cast_member(credit: Credit) -> dict[str, Any]:
+def _cast_member(credit: Credit) -> Json:
     names = credit.character.split(" / ") if credit.character else None
     return {
         "name": _person(credit),
@@ -252,11 +252,11 @@ def _cast_member(credit: Credit) -> dict[str, Any]:
     }
 
 
-def _department(people: list[Credit]) -> list[dict[str, Any]]:
+def _department(people: list[Credit]) -> list[Json]:
     """Return the credits of one role, which are one group if there are any."""
     return [{"credits": [{"name": _person(credit)} for credit in people]}] if people else []
 
 
-def _money(movie: Movie, kind: AmountKind) -> dict[str, Any] | None:
+def _money(movie: Movie, kind: AmountKind) -> Json | None:
     amounts = [amount.value for amount in movie.amounts if amount.kind == kind]
     return {"amount": amounts[0], "currency": "USD"} if amounts else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, get_args
 
 from moviecrawler.extract.dig import (
     FieldPath,
+    JsonObject,
     extract_fields,
     get_path,
     get_positive,
@@ -124,7 +125,7 @@ KEYS = (
 """All keys of such an object under which something is read. The others aren't even decoded."""
 
 
-def extract_title(found: Findings, sources: list[dict[str, object]]) -> None:
+def extract_title(found: Findings, sources: list[JsonObject]) -> None:
     """Set the fields of a title; each fact is that of the first object that has it."""
     name = found.movie.title
     kind = found.movie.kind

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.basics.values import check_runtime, check_year, iso_date
 from moviecrawler.extract.dig import (
+    JsonObject,
     get_integer,
     get_items,
     get_number,
@@ -188,7 +189,7 @@ def parse_histogram(bars: object) -> list[int] | NoValue:
     return votes if any(votes) else ABSENT
 
 
-def parse_awards(source: dict[str, object]) -> list[Award] | NoValue:
+def parse_awards(source: JsonObject) -> list[Award] | NoValue:
     """Return all awards of an object together, and those that IMDb names first, such as Oscars."""
     wins = parse_at(get_size, source, "wins", "total")
     others = next(

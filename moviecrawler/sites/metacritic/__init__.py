@@ -10,8 +10,8 @@ from moviecrawler.sites.profile import (
     Host,
     Ids,
     PageForm,
-    Parts,
     ScoreProfile,
+    SeriesIds,
     Sitemap,
     SiteProfile,
     Spelling,
@@ -60,7 +60,7 @@ PROFILE = SiteProfile(
     ids=Ids(
         pattern=f"movie/{NAME}",
         example="movie/dune-part-two",
-        parts=Parts(
+        series=SeriesIds(
             series=f"tv/{NAME}",
             part=(
                 # A season, or a special beside the seasons: /season-1, /season-1-special.
@@ -117,10 +117,10 @@ PROFILE = SiteProfile(
         "external_ids",
     },
     published_of_kind={
-        "series": frozenset({"season_count"}),
-        "season": frozenset({"episode_count"}),
+        "series": {"season_count"},
+        "season": {"episode_count"},
     },
-    shown_only_with_value=frozenset({"countries", "languages", "poster_width", "poster_height"}),
+    optional_fields={"countries", "languages", "poster_width", "poster_height"},
     scores={
         "metascore": ScoreProfile(
             name="Metascore",

@@ -226,7 +226,7 @@ def list_page(
     links = {"next": {"href": f"{address}{end}"}} if end < len(ordered) else {}
     movies = [titles.title(index).movies["metacritic"] for _, index in shown]
     items = [_row(movie) for movie in movies]
-    return Json({"data": {"totalResults": len(ordered), "items": items}, "links": links})
+    return {"data": {"totalResults": len(ordered), "items": items}, "links": links}
 
 
 @functools.lru_cache(maxsize=16)
@@ -270,7 +270,7 @@ def _flattened(value: Any) -> list[Any]:
     return flat
 
 
-def _components(title: Title, movie: Movie) -> list[dict[str, Any]]:
+def _components(title: Title, movie: Movie) -> list[Json]:
     """Return the parts of a page.
 
     Those of a season are its series' but for the scores, those of an episode its season's.
@@ -279,7 +279,7 @@ def _components(title: Title, movie: Movie) -> list[dict[str, Any]]:
     if movie.kind == "episode":
         season = str(movie.site_id).rpartition("/")[0]
         movie = next(part for part in title.parts["metacritic"] if part.site_id == season)
-    data: dict[str, dict[str, Any]] = {
+    data: dict[str, Json] = {
         "product": {"item": _product(whole)},
         "where-to-watch": {"item": _where_to_watch(whole)},
         "critic-score-summary": {"item": _critics(movie)},
@@ -293,11 +293,11 @@ def _components(title: Title, movie: Movie) -> list[dict[str, Any]]:
     return [{"data": part, "meta": {"componentName": name}} for name, part in data.items()]
 
 
-def _related(title: Movie | RelatedTitle) -> dict[str, Any]:
+def _related(title: Movie | RelatedTitle) -> Json:
     return {"type": "movie", "slug": _slug(title.site_id), "title": title.title}
 
 
-def _listed(movie: Movie) -> dict[str, Any]:
+def _listed(movie: Movie) -> Json:
     """Return what rows of the finder and pages both say of a title."""
     return {
         "type": "movie" if movie.kind == "movie" else "show",
@@ -308,7 +308,7 @@ def _listed(movie: Movie) -> dict[str, Any]:
     }
 
 
-def _row(movie: Movie) -> dict[str, Any]:
+def _row(movie: Movie) -> Json:
     """Return a row of the finder."""
     critics = _critics(movie)
     users = movie.score("metacritic_user")
@@ -319,7 +319,7 @@ def _row(movie: Movie) -> dict[str, Any]:
     }
 
 
-def _product(movie: Movie) -> dict[str, Any]:
+def _product(movie: Movie) -> Json:
     """Return what a page says of a title, its people and awards, with the critics' score."""
     image = {
         "bucketPath": str(movie.poster_url).removeprefix(IMAGES),
@@ -356,7 +356,7 @@ def _product(movie: Movie) -> dict[str, Any]:
     }
 
 
-def _person(credit: Credit, roles: str | None = None) -> dict[str, Any]:
+def _person(credit: Credit, roles: str | None = None) -> Json:
     return {
         "name": credit.name,
         "roles": roles.split(" / ") if roles else [],
@@ -365,7 +365,7 @@ def _person(credit: Credit, roles: str | None = None) -> dict[str, Any]:
     }
 
 
-def _where_to_watch(movie: Movie) -> dict[str, Any]:
+def _where_to_watch(movie: Movie) -> Json:
     path = movie.external_ids.get("justwatch")
     return {
         **{
@@ -376,7 +376,7 @@ def _where_to_watch(movie: Movie) -> dict[str, Any]:
     }
 
 
-def _offer(offer: Offer) -> dict[str, Any]:
+def _offer(offer: Offer) -> Json:
     """Return an offer, whose link leads to a counter first."""
     target = quote(f"{offer.url}?utm_source=replica", safe="")
     option = {
@@ -392,7 +392,7 @@ def _offer(offer: Offer) -> dict[str, Any]:
     }
 
 
-def _critics(movie: Movie) -> dict[str, Any]:
+def _critics(movie: Movie) -> Json:
     score = movie.score("metascore")
     return {
         **_summary(movie, "metascore", "critic-reviews"),
@@ -400,7 +400,7 @@ def _critics(movie: Movie) -> dict[str, Any]:
     }
 
 
-def _summary(movie: Movie, kind: ScoreKind, reviews: str) -> dict[str, Any]:
+def _summary(movie: Movie, kind: ScoreKind, reviews: str) -> Json:
     """Return a score with its opinions, and its address; that of a season is at its series'."""
     score = movie.score(kind)
     season = f"?season={_last(movie.site_id)}" if movie.series_id else ""
@@ -416,7 +416,7 @@ def _summary(movie: Movie, kind: ScoreKind, reviews: str) -> dict[str, Any]:
     }
 
 
-def _season(season: Movie) -> dict[str, Any]:
+def _season(season: Movie) -> Json:
     """Return a row of a series' page."""
     return {
         "title": season.series_title,
@@ -428,7 +428,7 @@ def _season(season: Movie) -> dict[str, Any]:
     }
 
 
-def _linked(movie: Movie) -> dict[str, Any]:
+def _linked(movie: Movie) -> Json:
     """Return a page's JSON-LD. That of an episode has the users' score."""
     is_episode = movie.kind == "episode"
     score = movie.score("metacritic_user") if is_episode else None

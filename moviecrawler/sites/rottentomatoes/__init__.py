@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from moviecrawler.sites.profile import (
     NAME,
     USUAL_FIELDS,
     Host,
     Ids,
     PageForm,
-    Parts,
     ScoreProfile,
+    SeriesIds,
     Sitemap,
     SiteProfile,
     Spelling,
@@ -60,7 +58,7 @@ PROFILE = SiteProfile(
     ids=Ids(
         pattern=f"m/{NAME}",
         example="m/dune_part_two",
-        parts=Parts(
+        series=SeriesIds(
             series=f"tv/{NAME}",
             part=(
                 # A season. A special between two episodes of a season has a number inside the
@@ -126,10 +124,10 @@ PROFILE = SiteProfile(
         "external_ids",
     },
     published_of_kind={
-        "series": frozenset({"season_count", "end_year"}),
-        "season": frozenset({"episode_count"}),
+        "series": {"season_count", "end_year"},
+        "season": {"episode_count"},
     },
-    shown_only_with_value=frozenset(
+    optional_fields=frozenset(
         {
             "amounts.domestic",
             "certificate",
@@ -143,10 +141,10 @@ PROFILE = SiteProfile(
     scores={
         "tomatometer": _TOMATOMETER,
         "popcornmeter": _POPCORNMETER,
-        "tomatometer_top": replace(_TOMATOMETER, name="Tomatometer, top critics", columns=None),
-        "popcornmeter_all": replace(_POPCORNMETER, name="Popcornmeter, all", columns=None),
-        "popcornmeter_verified": replace(
-            _POPCORNMETER, name="Popcornmeter, verified", columns=None
+        "tomatometer_top": _TOMATOMETER._replace(name="Tomatometer, top critics", columns=None),
+        "popcornmeter_all": _POPCORNMETER._replace(name="Popcornmeter, all", columns=None),
+        "popcornmeter_verified": _POPCORNMETER._replace(
+            name="Popcornmeter, verified", columns=None
         ),
     },
 )

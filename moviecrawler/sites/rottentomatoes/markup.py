@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from moviecrawler.basics.texts import fold
 from moviecrawler.basics.values import parse_date, parse_year
-from moviecrawler.extract.dig import as_list, get_text
+from moviecrawler.extract.dig import JsonObject, as_list, get_text
 from moviecrawler.extract.findings import (
     ABSENT,
     NoValue,
@@ -210,7 +210,7 @@ def similar_of(tree: Selector) -> list[RelatedTitle] | NoValue:
     return one_of_each_title(found) or ABSENT
 
 
-def seasons_of(series: Movie, tree: Selector, linked: dict[str, object]) -> list[Movie]:
+def seasons_of(series: Movie, tree: Selector, linked: JsonObject) -> list[Movie]:
     """Return the seasons that a series' page lists, with what it says of each.
 
     A tile that can't be read is passed by: JSON-LD names its season, too.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import parse_date
 from moviecrawler.extract import linked_data
-from moviecrawler.extract.dig import get_items, get_path, get_text
+from moviecrawler.extract.dig import JsonObject, get_items, get_path, get_text
 from moviecrawler.extract.embedded import check_whole, decode_json, stated_addresses
 from moviecrawler.extract.findings import NoValue, ShapeError, attempt, scores_of
 from moviecrawler.extract.trees import text_of, tree_of
@@ -142,7 +142,7 @@ def _tile(tile: Selector) -> Entry:
     return _entry(link.attrib.get("href"), title, scores, date)
 
 
-def _linked_row(data: dict[str, object]) -> Entry:
+def _linked_row(data: JsonObject) -> Entry:
     scores = scores_of(partial(linked_score, "tomatometer", data.get("aggregateRating")))
     return _entry(get_text(data, "url"), get_text(data, "name"), scores, None)
 

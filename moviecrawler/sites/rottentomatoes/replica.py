@@ -248,7 +248,7 @@ def list_page(
     after = query.get("after")
     if beginning == "cnapi/" and after is not None:
         rows, info = _browsed(collection, name, int(base64.b64decode(after, validate=True)) + 1)
-        return Json({"grid": {"list": rows}, "pageInfo": info})
+        return {"grid": {"list": rows}, "pageInfo": info}
     if beginning or not name:
         return None
     rows, info = _browsed(collection, name, 0)
@@ -261,7 +261,7 @@ def list_page(
     return Markup(template="replica_list.html", variables=variables)
 
 
-def _browsed(collection: Collection, name: str, first: int) -> tuple[list[Any], dict[str, Any]]:
+def _browsed(collection: Collection, name: str, first: int) -> tuple[list[Any], Json]:
     """Return the rows on a page of a list, and its pageInfo."""
     titles = collection.series if name.startswith("tv_") else collection
     indexes = list(titles.ids["rottentomatoes"])
@@ -276,7 +276,7 @@ def _browsed(collection: Collection, name: str, first: int) -> tuple[list[Any], 
     return [_row(titles.title(index).movies["rottentomatoes"]) for index in shown], info
 
 
-def _row(movie: Movie) -> dict[str, Any]:
+def _row(movie: Movie) -> Json:
     """Return a row of a list."""
     verb = "Opened" if movie.release_date else "Streaming"
     return {
@@ -287,7 +287,7 @@ def _row(movie: Movie) -> dict[str, Any]:
     }
 
 
-def _scores(movie: Movie) -> dict[str, Any]:
+def _scores(movie: Movie) -> Json:
     """Return what rows show of scores."""
     return {
         "criticsScore": {"scorePercent": _percent(movie.score("tomatometer"))},
@@ -310,7 +310,7 @@ def _released(movie: Movie) -> str:
     return f"{_day(movie):%b %d, %Y}"
 
 
-def _scripts(movie: Movie) -> dict[str, Any]:
+def _scripts(movie: Movie) -> Json:
     """Return a page's scripts of JSON by their ids."""
     release = str(movie.year)
     if movie.kind == "movie":
@@ -340,7 +340,7 @@ def _scripts(movie: Movie) -> dict[str, Any]:
     }
 
 
-def _critics(movie: Movie, kind: ScoreKind) -> dict[str, Any]:
+def _critics(movie: Movie, kind: ScoreKind) -> Json:
     """Return a score of critics. Before there are reviews it has no key `score`."""
     score = movie.score(kind)
     if score is None:
@@ -353,7 +353,7 @@ def _critics(movie: Movie, kind: ScoreKind) -> dict[str, Any]:
     }
 
 
-def _audience(movie: Movie, *kinds: ScoreKind) -> dict[str, Any]:
+def _audience(movie: Movie, *kinds: ScoreKind) -> Json:
     """Return the first score of the audience that there is."""
     score = next(filter(None, map(movie.score, kinds)), None)
     if score is None:
@@ -367,7 +367,7 @@ def _audience(movie: Movie, *kinds: ScoreKind) -> dict[str, Any]:
     }
 
 
-def _opinions(score: Score) -> dict[str, Any]:
+def _opinions(score: Score) -> Json:
     return {
         "certified": score.certified,
         "likedCount": score.liked,
@@ -385,7 +385,7 @@ def _runtime(minutes: int | None) -> list[str]:
     return [f"{minutes // 60}h {minutes % 60}m".removeprefix("0h ")] if minutes else []
 
 
-def _linked(movie: Movie) -> dict[str, Any]:
+def _linked(movie: Movie) -> Json:
     """Return a page's JSON-LD, in which the site tells films apart that share a title."""
     name = movie.title
     if str(movie.site_id).endswith(f"_{movie.year}"):

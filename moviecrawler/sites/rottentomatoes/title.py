@@ -16,6 +16,7 @@ from moviecrawler.basics.values import check_year, parse_runtime
 from moviecrawler.extract import linked_data
 from moviecrawler.extract.dig import (
     FieldPath,
+    JsonObject,
     as_list,
     extract_fields,
     get_path,
@@ -148,7 +149,7 @@ def read_title(
     tree: Selector,
     scorecard: object,
     content: object,
-    linked: dict[str, object],
+    linked: JsonObject,
 ) -> Findings:
     """Return what a page says of a title.
 

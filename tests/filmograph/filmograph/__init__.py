@@ -8,8 +8,8 @@ from moviecrawler.sites.profile import (
     Host,
     Ids,
     PageForm,
-    Parts,
     ScoreProfile,
+    SeriesIds,
     SiteProfile,
     TitleList,
 )
@@ -31,7 +31,7 @@ PROFILE = SiteProfile(
     ids=Ids(
         pattern=f"film/{NAME}",
         example="film/the-falling-mask",
-        parts=Parts(series=f"show/{NAME}", part=r"/season/(?P<season>[0-9]{1,4})"),
+        series=SeriesIds(series=f"show/{NAME}", part=r"/season/(?P<season>[0-9]{1,4})"),
     ),
     per_second=1,
     per_day=1_000,
