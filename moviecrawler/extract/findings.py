@@ -58,9 +58,7 @@ class Findings:
 
     def __init__(self, movie: Movie) -> None:
         self.movie = movie
-        self._found: set[str] = set()
-        self._absent: set[str] = set()
-        self._unreadable: set[str] = set()
+        self._states: dict[str, Literal["found", "absent", "unreadable"]] = {}
 
     def set_first(self, field: str, *readers: Callable[[], object]) -> None:
         """Set a field to the first value that a reader returns.
@@ -70,18 +68,18 @@ class Findings:
         belongs to a score (`scores.imdb.reviews`) that has not been found.
         """
         score = field.rpartition(".")[0]
-        if field in self._found or ("." in score and score not in self._found):
+        is_without_score = "." in score and self._states.get(score) != "found"
+        if self._states.get(field) == "found" or is_without_score:
             return
         try:
             found = first(*readers)
         except UNREADABLE:
-            self._unreadable.add(field)
+            self._states[field] = "unreadable"
             return
         if found is ABSENT:
-            self._absent.add(field)
+            self._states.setdefault(field, "absent")
         elif found is not None:
-            self._found.add(field)
-            self._absent.discard(field)
+            self._states[field] = "found"
             self._set(field, found)
 
     def _set(self, field: str, found: Any) -> None:
@@ -102,7 +100,7 @@ class Findings:
     @property
     def absent(self) -> set[str]:
         """The fields that are stated absent."""
-        return self._absent - self._unreadable
+        return {field for field, state in self._states.items() if state == "absent"}
 
     def done(self) -> Movie:
         """Return the movie with its credits by role; its unknown fields are not named yet."""

@@ -21,12 +21,10 @@ from isal import isal_zlib
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
-from moviecrawler.replica.markup import MARKUP
 from moviecrawler.replica.options import Fault, Options
-from moviecrawler.replica.sources import Answer, Source
+from moviecrawler.replica.sources import MARKUP, Answer, Source
 from moviecrawler.sites import SITES
-from moviecrawler.sites.replicas import replica_of
-from moviecrawler.sites.words import Dice
+from moviecrawler.sites.replicas import SeededRandom, replica_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +77,7 @@ def choose(seed: int, shares: Mapping[Fault, float], path: str, attempt: int) ->
     """
     faults = [*shares, None]
     weights = [*shares.values(), 1 - sum(shares.values())]
-    return Dice(seed, attempt, path).choices(faults, weights)[0]
+    return SeededRandom(seed, attempt, path).choices(faults, weights)[0]
 
 
 class Replica:

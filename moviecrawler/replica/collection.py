@@ -11,8 +11,7 @@ from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.series import Series
 from moviecrawler.replica.titles import CHART_SIZE, OTHERS, Titles
 from moviecrawler.sites import ID_SITE
-from moviecrawler.sites.replicas import FilmDraft, Name, Title, replica_of
-from moviecrawler.sites.words import WORDS, Dice
+from moviecrawler.sites.replicas import WORDS, FilmDraft, Name, SeededRandom, Title, replica_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +130,7 @@ class Collection(Titles):
         """Return a film's score by critics on a site, of 0 to 100; None where it has none."""
         return self._score(index, self.dice(f"{site} critics", index), 0.1)
 
-    def _score(self, index: int, dice: Dice, share_without: float) -> int | None:
+    def _score(self, index: int, dice: SeededRandom, share_without: float) -> int | None:
         is_without = self._outlines[index].is_upcoming or dice.chance(share_without)
         return None if is_without else dice.near((self.rating(index) or (5.0, 0))[0])
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.items import Credit, Movie, Role, Score, TitleKind
 from moviecrawler.sites import ID_SITE, SCORE_SITES, SITES
-from moviecrawler.sites.replicas import Title, identity
-from moviecrawler.sites.words import WORDS, Dice, person_name
+from moviecrawler.sites.replicas import WORDS, SeededRandom, Title, identity, person_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,7 +16,13 @@ _FIRST_PERSON = 1_000_000
 
 
 def on_imdb(
-    index: int, imdb_id: str, kind: TitleKind, dice: Dice, *, is_upcoming: bool, **facts: Any
+    index: int,
+    imdb_id: str,
+    kind: TitleKind,
+    dice: SeededRandom,
+    *,
+    is_upcoming: bool,
+    **facts: Any,
 ) -> Movie:
     """Return IMDb's item of a title.
 
@@ -66,7 +71,7 @@ def people(
     ]
 
 
-def character(dice: Dice) -> str | None:
+def character(dice: SeededRandom) -> str | None:
     """Return whom somebody plays: one or two characters, or a part without a name."""
     name = f"{dice.word('honorifics')}{dice.word('characters')} {dice.word('last_names')}"
     return dice.pick((None, f"{name} / {dice.word('characters')}", *[name] * 18))

@@ -14,8 +14,7 @@ from moviecrawler.replica.items import imdb_scores, on_imdb, people, rate
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.titles import FIRST_SERIES_ID, IDS_OF_SERIES, OTHERS, Titles
 from moviecrawler.sites import ID_SITE
-from moviecrawler.sites.replicas import Name, SeriesDraft, Title, identity, replica_of
-from moviecrawler.sites.words import WORDS
+from moviecrawler.sites.replicas import WORDS, Name, SeriesDraft, Title, identity, replica_of
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import part_of_series
-from moviecrawler.sites.replicas import Name, Title, replica_of
-from moviecrawler.sites.words import Dice
+from moviecrawler.sites.replicas import Name, SeededRandom, Title, replica_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +54,7 @@ class Titles:
         """Return what the Top 250 is ordered by; 0 for a title that can't be in it."""
         return (self.rating(index) or (0.0,))[0]
 
-    def _add(self, name: Name, imdb_id: str, dice: Dice) -> None:
+    def _add(self, name: Name, imdb_id: str, dice: SeededRandom) -> None:
         """Give a title the ids of its pages, or others where another title has them."""
         index = name.index
         ids = {ID_SITE: imdb_id}
@@ -67,9 +66,9 @@ class Titles:
             self._indexes[_key(site, free)] = index
             self.ids[site][index] = free
 
-    def dice(self, *purpose: object) -> Dice:
+    def dice(self, *purpose: object) -> SeededRandom:
         """Return random numbers for a purpose."""
-        return Dice(self.seed, *purpose)
+        return SeededRandom(self.seed, *purpose)
 
     @property
     def imdb_ids(self) -> list[str]:

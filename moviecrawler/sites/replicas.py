@@ -5,19 +5,80 @@ The pages of a site are functions of made-up titles: they know neither server no
 
 from __future__ import annotations
 
+import re
+import tomllib
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
+from random import Random
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, get_args
 
+from anyascii import anyascii
+
+from moviecrawler.basics.files import read_package_file
 from moviecrawler.extract.linked_data import KINDS
 from moviecrawler.items import Movie, RelatedTitle, Role, Score, ScoreKind, Site
 from moviecrawler.sites import SCORES, SITES
 from moviecrawler.sites.ids import title_url
-from moviecrawler.sites.words import Dice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import date
+
+_T = TypeVar("_T")
+
+WORDS: dict[str, Any] = {
+    name: words.split() if isinstance(words, str) else words
+    for name, words in tomllib.loads(read_package_file("moviecrawler.sites", "words.toml")).items()
+}
+
+
+class SeededRandom(Random):
+    """Random numbers that are the same for the same parts of a seed, on every version of Python."""
+
+    def __init__(self, *seed: object) -> None:
+        super().__init__(" ".join(map(str, seed)))
+
+    def chance(self, share: float) -> bool:
+        """Return True with the probability `share`."""
+        return self.random() < share
+
+    def below(self, end: float) -> int:
+        """Return a whole number from 0 to below `end`."""
+        return int(end * self.random())
+
+    def pick(self, options: Sequence[_T]) -> _T:
+        """Return one of some options."""
+        return options[self.below(len(options))]
+
+    def word(self, name: str) -> Any:
+        """Return one word of a list of `words.toml`."""
+        return self.pick(WORDS[name])
+
+    def near(self, rating: float) -> int:
+        """Return a score of 0 to 100 near a rating of 1 to 10."""
+        return min(100, max(0, round(rating * 10 + 20 * (2 * self.random() - 1))))
+
+    def day_in(self, year: int | None) -> str:
+        """Return a day in a year."""
+        return f"{year:04}-{1 + self.below(10):02}-{1 + self.below(28):02}"
+
+
+def slugify(text: str, separator: str) -> str:
+    """Return a text as the sites' slugs have it.
+
+    It is in ASCII and lower case, punctuation is dropped, and words are joined.
+    """
+    plain = anyascii(text).lower().replace("'", "")
+    return separator.join(re.findall("[a-z0-9]+", plain))
+
+
+def person_name(number: int) -> str:
+    """Return the name of a person; of 27,000 in a row no two have the same."""
+    first = WORDS["first_names"]
+    last = WORDS["last_names"]
+    # The numbers of first and last names have no common divisor, so every pair comes once.
+    return f"{first[number * 37 % len(first)]} {last[number * 50 % len(last)]}"
+
 
 Json = dict[str, Any]
 """An object of JSON as a site sends it, which only its extractors check."""
@@ -49,16 +110,12 @@ LINKED_TYPES = {kind: name for name, kind in KINDS.items()}
 class Titles(Protocol):
     """The titles of one kind, by their index: 0 is the most popular one."""
 
+    count: int
+    ids: dict[Site, dict[int, str]]
+    """The ids of all titles that a site has by their index."""
+
     def __hash__(self) -> int:
         """Return what tells them from others."""
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-
-    @property
-    def ids(self) -> Mapping[Site, Mapping[int, str]]:
-        """The ids of all titles that a site has by their index."""
 
     @property
     def top_ranks(self) -> Mapping[int, int]:
@@ -108,13 +165,13 @@ class _Draft:
     """The item of its page on the site of the ids, without scores. What it says is true
     everywhere."""
     seed: int
-    dice: Dice
+    dice: SeededRandom
     year: int | None
     """Of a film, it may be one off that of the facts."""
 
-    def dice_for(self, *purpose: object) -> Dice:
+    def dice_for(self, *purpose: object) -> SeededRandom:
         """Return random numbers for a purpose, which names the site."""
-        return Dice(self.seed, *purpose)
+        return SeededRandom(self.seed, *purpose)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,11 +195,11 @@ class SeriesDraft(_Draft):
     seasons: dict[int, list[Movie]]
     """The facts of the episodes of each season that has some; season 0 has the specials."""
 
-    def score(self, dice: Dice, share: float, *, is_scored: bool = True) -> int | None:
+    def score(self, dice: SeededRandom, share: float, *, is_scored: bool = True) -> int | None:
         """Return a score of 0 to 100, which there is with the probability `share`."""
         return dice.near(self.rating) if is_scored and dice.chance(share) else None
 
-    def score_of_episode(self, dice: Dice, facts: Movie) -> int | None:
+    def score_of_episode(self, dice: SeededRandom, facts: Movie) -> int | None:
         """Return the score of an episode, which has none until it is shown."""
         is_shown = str(facts.release_date) <= self.today.isoformat()
         return self.score(dice, 0.7, is_scored=is_shown)
@@ -190,7 +247,7 @@ class SiteReplica(Protocol):
 
     # The site of the ids has no use for the first three: the titles are its own.
 
-    def title_id(self, name: Name, dice: Dice) -> str | None:
+    def title_id(self, name: Name, dice: SeededRandom) -> str | None:
         """Return the id of a film or a series; None where the site lacks it."""
 
     def film(self, draft: FilmDraft) -> Movie:

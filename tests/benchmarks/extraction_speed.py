@@ -19,7 +19,7 @@ from bs4 import BeautifulSoup
 from parsel import Selector
 
 from moviecrawler.replica.collection import Collection
-from moviecrawler.replica.markup import render
+from moviecrawler.replica.sources import render
 from moviecrawler.sites.imdb import pages as imdb
 from moviecrawler.sites.imdb.replica import title_page
 from tests.benchmarks.harness import table

@@ -18,12 +18,14 @@ from moviecrawler.sites import SCORES
 from moviecrawler.sites.metacritic.values import IMAGES, OFFER_KINDS
 from moviecrawler.sites.replicas import (
     LINKED_TYPES,
+    WORDS,
     Collection,
     FilmDraft,
     Json,
     Markup,
     Name,
     Refusal,
+    SeededRandom,
     SeriesDraft,
     SeriesPages,
     Title,
@@ -31,8 +33,8 @@ from moviecrawler.sites.replicas import (
     new_item,
     new_score,
     season_facts,
+    slugify,
 )
-from moviecrawler.sites.words import WORDS, Dice, slugify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +61,7 @@ _MOST_CRITICS_OF_SERIES = 90
 _GROUPS = {"cast": "Cast", "director": "Directed By", "writer": "Written By"}
 
 
-def title_id(name: Name, dice: Dice) -> str | None:
+def title_id(name: Name, dice: SeededRandom) -> str | None:
     """Return the id of a film or a series; one of ten is lacking."""
     is_film = name.kind == "movie"
     if name.index % 10 == (5 if is_film else 9):
@@ -166,7 +168,9 @@ def _scores_of_series(draft: SeriesDraft, season: int | None = None) -> list[Sco
     return _scores_of(critics, users, dice, _MOST_CRITICS_OF_SERIES)
 
 
-def _scores_of(critics: int | None, users: int | None, dice: Dice, most: int) -> list[Score]:
+def _scores_of(
+    critics: int | None, users: int | None, dice: SeededRandom, most: int
+) -> list[Score]:
     """Return the scores of a page, by at most so many critics."""
     reviews = 5 + dice.below(most)
     ratings = 50 + dice.below(100_000)

@@ -15,12 +15,14 @@ from moviecrawler.items import Movie, Offer, Score, ScoreKind
 from moviecrawler.sites import SCOREBOARD_KINDS
 from moviecrawler.sites.replicas import (
     LINKED_TYPES,
+    WORDS,
     Collection,
     FilmDraft,
     Json,
     Markup,
     Name,
     Refusal,
+    SeededRandom,
     SeriesDraft,
     SeriesPages,
     Title,
@@ -28,8 +30,8 @@ from moviecrawler.sites.replicas import (
     new_item,
     new_score,
     season_facts,
+    slugify,
 )
-from moviecrawler.sites.words import WORDS, Dice, slugify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +60,7 @@ _ENOUGH_REVIEWS = 20
 _MILLION = 1_000_000
 
 
-def title_id(name: Name, dice: Dice) -> str | None:
+def title_id(name: Name, dice: SeededRandom) -> str | None:
     """Return the id of a film or a series, of which some are lacking.
 
     Slugs are as irregular as the site's own.
@@ -148,7 +150,7 @@ def _item(draft: FilmDraft | SeriesDraft, **own: Any) -> Movie:
     return _add_own(movie, draft.dice)
 
 
-def _add_own(movie: Movie, dice: Dice) -> Movie:
+def _add_own(movie: Movie, dice: SeededRandom) -> Movie:
     """Add the site's ids of a title, and what critics agree upon where enough have written."""
     number = str(2_000_000_000 + dice.below(100_000_000))
     ems = str(UUID(int=dice.getrandbits(128)))
@@ -184,7 +186,9 @@ def _scores_of_series(draft: SeriesDraft, season: int | None = None) -> list[Sco
     return _scores_of(critics, users, dice, _MOST_CRITICS_OF_SERIES)
 
 
-def _scores_of(critics: int | None, users: int | None, dice: Dice, most: int) -> list[Score]:
+def _scores_of(
+    critics: int | None, users: int | None, dice: SeededRandom, most: int
+) -> list[Score]:
     """Return the scores of a page, by at most so many critics."""
     reviews = 5 + dice.below(most)
     ratings = 50 + dice.below(100_000)

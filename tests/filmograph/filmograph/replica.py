@@ -9,19 +9,19 @@ from moviecrawler.items import Movie
 from moviecrawler.sites.replicas import (
     Markup,
     Refusal,
+    SeededRandom,
     SeriesPages,
     new_item,
     new_score,
     season_facts,
+    slugify,
 )
-from moviecrawler.sites.words import slugify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moviecrawler.items import Role, Score, ScoreKind
     from moviecrawler.sites.replicas import Collection, FilmDraft, Name, SeriesDraft, Title
-    from moviecrawler.sites.words import Dice
 
 SITE: Final = "filmograph"
 ROBOTS: Final = "User-agent: *\nDisallow: /search\n"
@@ -31,7 +31,7 @@ MOVED: Final = 301
 ROWS: Final = 20
 
 
-def title_id(name: Name, _dice: Dice) -> str | None:
+def title_id(name: Name, _dice: SeededRandom) -> str | None:
     """Return the id of a film or a series; one of seven is lacking."""
     if name.index % 7 == 6:
         return None
@@ -118,7 +118,7 @@ def _scores_of_series(draft: SeriesDraft, season: int | None = None) -> list[Sco
     return _scores(draft.score(dice, 0.8), draft.score(dice, 0.9), dice)
 
 
-def _scores(critics: int | None, users: int | None, dice: Dice) -> list[Score]:
+def _scores(critics: int | None, users: int | None, dice: SeededRandom) -> list[Score]:
     shown: list[tuple[ScoreKind, float | None, int]] = [
         ("filmograph_stars", None if users is None else round(users / 20, 1), 10_000),
         ("filmograph_approval", critics, 80),
