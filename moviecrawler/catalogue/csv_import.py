@@ -26,7 +26,7 @@ from moviecrawler.catalogue.spreadsheets import (
 from moviecrawler.items import Pixels, TitleKind, Year  # noqa: TC001 - msgspec resolves annotations
 from moviecrawler.matching.comparing import BY_HAND
 from moviecrawler.sites import ID_SITE, SITES
-from moviecrawler.sites.ids import parse_title_id, part_of_series
+from moviecrawler.sites.ids import parse_title_id, part_of_series, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,8 +109,9 @@ def _title_of(row: SheetRow[str]) -> ImportRow:
 
 def _ids_at(url: str) -> dict[Site, str]:
     """Return the title's id on the site of a URL, which may be that of another program."""
-    for site in SITES if "://" in url else ():
-        with suppress(ConfigurationError):
+    site = site_of(url)
+    with suppress(ConfigurationError):
+        if site is not None:
             return {site: _whole_title(site, url)}
     return {}
 

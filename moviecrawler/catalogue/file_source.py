@@ -122,10 +122,14 @@ class FileSource(ABC):
         done = imported(database, name, version)
         if done.rows is None:
             return None
+        self.check(done)
         made = self.load(database, name, version, done, on_progress)
         if self.rows_read:
             end_import(database, name, version, utc_now())
         return made
+
+    def check(self, done: Done) -> None:  # noqa: B027 - most sources have nothing to check
+        """Raise ExtractionError for files that seem to be cut off; `done` is what was imported."""
 
     def load(
         self,

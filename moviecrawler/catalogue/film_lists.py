@@ -45,14 +45,9 @@ _BETWEEN: Final = ("|", ";", ",")
 _NEEDED: Final = ("title", "year")
 
 
-class _Needed(msgspec.Struct, kw_only=True):
-    title: _Text
+class _Row(msgspec.Struct, kw_only=True):
+    title: _Text | None = None
     year: _Year | None = None
-
-
-class _Known(msgspec.Struct, kw_only=True):
-    """What may be there, too."""
-
     site: _Text | None = None
     site_id: _Text | None = None
     imdb_id: str | None = None
@@ -137,33 +132,32 @@ def read_titles(path: Path, left_out: list[str]) -> Iterator[Title]:
 def _film(cells: Mapping[str, object], location: str) -> Film:
     """Return a row as a film. Raises ConfigurationError for a wrong title or year.
 
-    Of the other columns, what can't be understood is unknown.
+    Of the other columns, what can't be parsed is unknown.
     """
     if not str(cells.get("title") or "").strip():
         raise ConfigurationError(f"{location} has no title")
-    needed = converted({**cells, "year": year_of(cells.get("year"))}, location, _Needed)
     known: dict[str, Any] = {}
-    for column in _Known.__struct_fields__:
+    for column in _Row.__struct_fields__:
         if (value := _value(column, cells.get(column))) is None:
             continue
         try:
-            row = converted({column: value}, location, _Known)
+            row = converted({column: value}, location, _Row)
         except ConfigurationError:
+            if column in _NEEDED:
+                raise
             continue
         known[column] = getattr(row, column)
     site = known.pop("site", None)
     site_id = known.pop("site_id", None)
     for name in ("runtime_minutes", "season_count"):
         known[name] = known.get(name) or None
-    return Film(
-        site=site,
-        site_id=site_id,
-        facts=TitleFacts(title=needed.title, year=needed.year, **known),
-    )
+    return Film(site=site, site_id=site_id, facts=TitleFacts(**known))
 
 
 def _value(column: str, cell: object) -> object:
-    """Return a cell as the field of its column takes it; None for what can't be understood."""
+    """Return a cell as the field of its column takes it; None for what can't be parsed."""
+    if column == "year":
+        return year_of(cell)
     if not isinstance(cell, str):
         return cell
     if column in _LISTS:

@@ -36,6 +36,15 @@ _STORE_DECISION = (
     " score = excluded.score, reasons = excluded.reasons, decided_at = excluded.decided_at"
     " WHERE NOT m.by_hand"
 )
+_FETCH_NOW = (
+    "UPDATE title_sites SET state = 'never', failures = 0, next_due = 'epoch'"
+    " WHERE title_id = %s AND site = %s AND last_success IS NULL"
+)
+_REMOVE_ID = (
+    "UPDATE title_sites"
+    " SET site_id = NULL, id_source = NULL, id_confidence = NULL, id_verified = false"
+    " WHERE title_id = %s AND site = %s AND site_id = %s"
+)
 _SURER_HOLDER = (
     "SELECT coalesce(t.imdb_id, t.title) AS name FROM title_sites s JOIN titles t USING (title_id)"
     " WHERE s.site = %s AND s.site_id = %s AND s.title_id <> %s AND s.id_verified"
@@ -211,18 +220,10 @@ def decide(
             ("accepted" if accept else "refused", now, imdb_id, site, site_id, site_id),
         )
         decided = cursor.fetchall()
-        for row in decided if accept else []:
-            _link(cursor, row.title_id, site, row.site_id, "given", row.score)
-            cursor.execute(
-                "UPDATE title_sites SET state = 'never', failures = 0, next_due = 'epoch'"
-                " WHERE title_id = %s AND site = %s AND last_success IS NULL",
-                (row.title_id, site),
-            )
-        for row in decided if not accept else []:
-            cursor.execute(
-                "UPDATE title_sites"
-                " SET site_id = NULL, id_source = NULL, id_confidence = NULL, id_verified = false"
-                " WHERE title_id = %s AND site = %s AND site_id = %s",
-                (row.title_id, site, row.site_id),
-            )
+        for row in decided:
+            if accept:
+                _link(cursor, row.title_id, site, row.site_id, "given", row.score)
+                cursor.execute(_FETCH_NOW, (row.title_id, site))
+            else:
+                cursor.execute(_REMOVE_ID, (row.title_id, site, row.site_id))
         return [row.site_id for row in decided]

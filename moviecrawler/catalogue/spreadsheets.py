@@ -133,8 +133,8 @@ def year_of(cell: Cell) -> Cell | str:
     >>> year_of("1994"), year_of("(1994)"), year_of("2011-2019"), year_of("MMXX")
     ('1994', '1994', '2011', 'MMXX')
     """
-    found = _YEAR.match(str(cell).strip())
-    return found[1] if found else cell
+    match = _YEAR.match(str(cell).strip())
+    return match[1] if match else cell
 
 
 def as_id(column: str, cell: str) -> str:
@@ -210,21 +210,20 @@ def read_rows(
 def _header(
     rows: Iterator[list[str]], name: str, columns_of: Callable[[list[str]], list[str]]
 ) -> list[str]:
-    refusal: ConfigurationError | None = None
+    refusals = []
     for cells in islice(rows, _MAX_ROWS_BEFORE_HEADER):
         try:
             columns = columns_of([cell.strip().casefold() for cell in cells])
         except ConfigurationError as error:
-            refusal = refusal or error
+            refusals.append(error)
             continue
         twice = next((column for column in columns if column and columns.count(column) > 1), None)
         if twice is not None:
             raise ConfigurationError(f"{name} has the column {twice!r} twice")
         return columns
-    if refusal is None:
-        columns_of([])
-        return []
-    raise refusal
+    if refusals:
+        raise refusals[0]
+    return columns_of([])
 
 
 def converted(cells: Mapping[str, object], location: str, form: type[Form]) -> Form:

@@ -13,9 +13,10 @@ import logging
 import zlib
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import msgspec
+from msgspec import Meta
 
 from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.catalogue.file_source import FileSource
@@ -42,13 +43,17 @@ _EXPORTS = ("movie", "tv_series")
 class Exported(msgspec.Struct):
     """A line of an export. Films have an `original_title`, series an `original_name`."""
 
-    id: int
+    id: Annotated[int, Meta(ge=1, le=LARGEST_ID)]
     popularity: float
     original_title: str | None = None
     original_name: str | None = None
     adult: bool = False
     video: bool = False
     """A compilation, a concert or the like, not a film."""
+
+    def __post_init__(self) -> None:
+        if self.original_title is None and self.original_name is None:
+            raise ValueError("neither original_title nor original_name")
 
 
 def file_name(day: date, export: str = "movie") -> str:
@@ -81,15 +86,7 @@ def read_export(
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 on_error(ExtractionError("export", HOME, f"line {number}: {error}"))
                 continue
-            if not 0 < title.id <= LARGEST_ID:
-                on_error(ExtractionError("export", HOME, f"line {number}: id {title.id}"))
-            elif title.original_title is None and title.original_name is None:
-                on_error(
-                    ExtractionError(
-                        "export", HOME, f"line {number}: neither original_title nor original_name"
-                    )
-                )
-            elif not title.adult and not title.video:
+            if not title.adult and not title.video:
                 yield title
     except (OSError, EOFError, zlib.error) as error:
         raise ExtractionError("export", HOME, f"damaged or cut off: {error}") from error

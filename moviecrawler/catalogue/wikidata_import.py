@@ -20,11 +20,10 @@ from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SITES
 from moviecrawler.sites.ids import parse_title_id, part_of_series
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from moviecrawler.catalogue.loading import Done, Imported
-    from moviecrawler.database.connection import Database
+    from moviecrawler.catalogue.loading import Done
 
 PROPERTIES: dict[str, str] = {
     **{
@@ -168,15 +167,8 @@ class WikidataCrosswalk(FileSource):
                 row.by_column() for row in read_rows(_whole(file, str(path)), str(path), columns_of)
             )
 
-    def load(
-        self,
-        database: Database,
-        name: str,
-        version: str,
-        done: Done,
-        on_progress: Callable[[int], object],
-    ) -> Imported:
-        """Import the rows, unless many are gone.
+    def check(self, done: Done) -> None:
+        """Raise ExtractionError when many rows are gone.
 
         A file that was cut off between two rows shows it in no other way.
         """
@@ -187,4 +179,3 @@ class WikidataCrosswalk(FileSource):
                 " import, so it was cut off; save it again, or under another name if it is complete"
             )
             raise ExtractionError("crosswalk", self._origin, reason)
-        return super().load(database, name, version, done, on_progress)

@@ -12,7 +12,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
 
 from moviecrawler.basics.clock import utc_text
 from moviecrawler.basics.errors import MovieCrawlerError
@@ -91,8 +90,6 @@ class Summary:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Connect the handlers to their signals."""
-        if not hasattr(crawler.spidercls, "site"):
-            raise NotConfigured
         summary = cls(crawler)
         crawler.signals.connect(summary.store_opened, store_opened)
         crawler.signals.connect(summary.items_passed, items_passed)

@@ -7,8 +7,6 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy.exceptions import NotConfigured
-
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import MovieCrawlerError
 from moviecrawler.basics.outages import Outages
@@ -45,12 +43,7 @@ class AliasMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create the middleware.
-
-        Raises NotConfigured for a spider that is not one of the sites'.
-        """
-        if not hasattr(crawler.spidercls, "site"):
-            raise NotConfigured
+        """Create the middleware."""
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | None:

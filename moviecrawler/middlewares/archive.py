@@ -5,8 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import NotConfigured
-
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.middlewares.compression import sent_body
 from moviecrawler.pipelines.archive import ArchivePipeline
@@ -42,9 +40,7 @@ class ArchiveMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read S3_BUCKET. Raises NotConfigured when nothing is archived."""
-        if not crawler.settings.get("S3_BUCKET"):
-            raise NotConfigured  # without a reason, which Scrapy would log as a warning
+        """Create the middleware."""
         return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:

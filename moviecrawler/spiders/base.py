@@ -27,7 +27,7 @@ from moviecrawler.options import StoreOptions, add_settings
 from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.politeness.gate import Closed, Disallowed
 from moviecrawler.scrapy_internals import end_crawl
-from moviecrawler.signals import title_read, title_unread
+from moviecrawler.signals import list_missed, title_read, title_unread
 from moviecrawler.sites import SITES
 from moviecrawler.sites.hosts import check_hosts, hosts_of, user_agent
 from moviecrawler.sites.identity import OTHER_TITLE, identify, redirects_of
@@ -122,6 +122,12 @@ class RunSpider(scrapy.Spider):
     def requests_of_arguments(self) -> AsyncIterator[Request]:
         """Yield the requests that the arguments name."""
 
+    def report_missed(self, url: str, reason: str, outcome: str = "failed") -> None:
+        """Account for a list page or a file that could not be read; its titles are unknown."""
+        self.crawler.stats.inc_value("lists/missed")
+        logger.error("%s %s: %s", url, outcome, reason, extra={"spider": self})
+        self.crawler.signals.send_catch_log(list_missed, url=url, reason=reason, refused=False)
+
 
 class MovieSpider(RunSpider):
     """Fetches list pages and title pages of one site.
@@ -144,6 +150,8 @@ class MovieSpider(RunSpider):
     allowed_domains: list[str]
     """On the class, the live hosts, by which Scrapy finds the spider of a URL; on a spider, those
     that it may ask."""
+    given: dict[str, str]
+    """Its arguments, as on a command line."""
     hosts: dict[str, str]
     """Scheme and host of each host that it may ask, by its setting."""
     home: str
@@ -272,14 +280,14 @@ class MovieSpider(RunSpider):
         theirs = {name: arguments[name] for name in arguments.keys() & cls._added_arguments()}
         spider = super().from_crawler(crawler, *args, **theirs)
         spider.plan = plan
+        spider.given = texts
         if plan.note:
             logger.warning("%s", plan.note, extra={"spider": spider})
         spider.hosts = hosts_of(cls.site, crawler.settings)
         check_hosts(cls.site, crawler.settings)
         spider.home = spider.hosts[cls.profile.home_setting]
-        if cls.name != cls.site:
-            texts["spider"] = cls.name
-        spider.described_arguments = describe_crawl(cls.site, crawler.settings, texts)
+        named = texts if cls.name == cls.site else {**texts, "spider": cls.name}
+        spider.described_arguments = describe_crawl(cls.site, crawler.settings, named)
         spider.allowed_domains = _hostnames(spider.hosts.values())
         spider.requested_ids = set()
         return spider
@@ -424,10 +432,7 @@ class MovieSpider(RunSpider):
         try:
             movie, seasons = self._read_requested(response, site_id)
         except ExtractionError as error:
-            self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
-            self.crawler.signals.send_catch_log(
-                title_unread, site_id=site_id, error=error, response=response
-            )
+            self.report_unread(site_id, error, response)
             is_other_title = OTHER_TITLE in response.meta
             reason = error.reason if is_other_title else str(error)
             note = outcome_of_title(self.site, site_id, due, now)
@@ -442,12 +447,23 @@ class MovieSpider(RunSpider):
         if due is not None and due.wanted is not None:
             self._compare(movie, due, due.wanted, note)
         yield from self._next_id(note, due)
-        yield movie
+        yield self.complete(movie, response)
         for season in seasons:
             season.scraped_at = now
             season.note = covered(season, now)
             self.crawler.stats.inc_value("seasons/listed")
             yield season
+
+    def complete(self, movie: Movie, response: Response) -> Movie | Request:  # noqa: ARG002
+        """Return a title as it is stored, or the request for a further page of it."""
+        return movie
+
+    def report_unread(self, site_id: str, error: ExtractionError, response: Response) -> None:
+        """Count a title's page that could not be read, and send the signal for it."""
+        self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
+        self.crawler.signals.send_catch_log(
+            title_unread, site_id=site_id, error=error, response=response
+        )
 
     def _read_requested(self, response: Response, site_id: str) -> tuple[Movie, list[Movie]]:
         """Return the title of a page, and the seasons that it names.

@@ -29,9 +29,7 @@ from moviecrawler.spiders.results import outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-    from typing import Self
 
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
@@ -67,12 +65,18 @@ class DatasetSpider(ListSpider):
     only_on_pages: ClassVar[tuple[str, ...]] = ()
     """Lists that can't be computed from the datasets."""
 
-    via: str
-    with_episodes: bool
-    deciding: asyncio.Lock
-    """Held while it is decided whether titles are read from the datasets."""
-    uses_datasets: bool | None
-    """None until that is decided."""
+    uses_datasets: bool | None = None
+    """Whether titles are read from the datasets; None until that is decided."""
+
+    @property
+    def via(self) -> str:
+        """One of SOURCES."""
+        return self.given.get("via", "auto")
+
+    @cached_property
+    def deciding(self) -> asyncio.Lock:
+        """Held while it is decided whether titles are read from the datasets."""
+        return asyncio.Lock()
 
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
@@ -95,16 +99,6 @@ class DatasetSpider(ListSpider):
         if via == "datasets":
             datasets_url(settings)
         return plan
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
-        """Create the spider."""
-        spider = super().from_crawler(crawler, *args, **arguments)
-        spider.via = arguments.get("via") or "auto"
-        spider.with_episodes = arguments.get("episodes") == "yes"
-        spider.deciding = asyncio.Lock()
-        spider.uses_datasets = None
-        return spider
 
     async def requests_of_arguments(self) -> AsyncIterator[Request]:
         """Yield the requests for pages, or the one for a pass over the datasets."""
@@ -270,7 +264,7 @@ class DatasetSpider(ListSpider):
             Path(self.settings["DATA_DIR"]) / "datasets",
             self.settings["IMDB_DATASETS"],
             client,
-            with_episodes=self.with_episodes,
+            with_episodes=self.given.get("episodes") == "yes",
             stored=self._stored_times(),
         )
 
@@ -325,7 +319,7 @@ class DatasetSpider(ListSpider):
             self.crawler.stats.inc_value("extraction/errors/dataset", datasets.damaged_rows)
             logger.error("%s", datasets.describe_damage(), extra={"spider": self})
         if datasets.list_damage:
-            self.list_missed(url, "failed", datasets.list_damage)
+            self.report_missed(url, datasets.list_damage)
 
     def datasets_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for datasets that may not be fetched."""
@@ -344,7 +338,7 @@ class DatasetSpider(ListSpider):
     ) -> Iterator[Any]:
         """Account for all that a pass was to give, by no fault of a title."""
         if list_name is not None:
-            self.list_missed(url, "failed", reason)
+            self.report_missed(url, reason)
         for site_id in missing:
             note = Fetched(site=self.site, at=utc_now(), requested_id=site_id, outcome="put off")
             why = f"IMDb's datasets: {reason}"

@@ -9,24 +9,19 @@ from scrapy import Request
 
 from moviecrawler.basics.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.leases import META
-from moviecrawler.items import Movie
 from moviecrawler.politeness.gate import Closed
-from moviecrawler.signals import title_unread
 from moviecrawler.sites.ids import title_url
 from moviecrawler.spiders.datasets import DatasetSpider
 from moviecrawler.spiders.results import fetched_at, outcome_of, with_credits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Self
 
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-    from moviecrawler.frontier.serialisation import DueTitle
-    from moviecrawler.items import ListRow
+    from moviecrawler.items import Movie
     from moviecrawler.spiders.arguments import Plan
 
 logger = logging.getLogger(__name__)
@@ -46,8 +41,6 @@ class FullCreditsSpider(DatasetSpider):
         "credits": "Whether the page of each title's full credits is fetched, too",
     }
 
-    has_full_credits: bool
-
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
         """Return what the arguments ask for."""
@@ -58,43 +51,24 @@ class FullCreditsSpider(DatasetSpider):
             )
         return plan
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
-        """Create the spider."""
-        spider = super().from_crawler(crawler, *args, **arguments)
-        spider.has_full_credits = "credits" in arguments
-        if spider.has_full_credits:
-            spider.via = "pages"
-        return spider
+    @property
+    def via(self) -> str:
+        """Title pages, when full credits are requested."""
+        return "pages" if "credits" in self.given else super().via
 
     @classmethod
     def choices(cls) -> dict[str, Sequence[str]]:
         """Return the values of arguments that are known in advance, by the argument's name."""
         return {**super().choices(), "credits": [FULL]}
 
-    def parse_title(
-        self,
-        response: Response,
-        site_id: str | None = None,
-        found: ListRow | None = None,
-        due: DueTitle | None = None,
-    ) -> Iterator[Any]:
-        """Yield what a title's page gives; with `credits=full` a request in place of the Movie.
-
-        @golden
-        """
-        for item in super().parse_title(response, site_id, found, due):
-            if self.has_full_credits and isinstance(item, Movie) and item.source == "page":
-                yield self._credits_request(item, response)
-            else:
-                yield item
-
-    def _credits_request(self, movie: Movie, response: Response) -> Request:
-        """Return the request for a title's full credits.
+    def complete(self, movie: Movie, response: Response) -> Movie | Request:
+        """Return the request for a title's full credits, with `credits=full`.
 
         It goes on under the lease of the title, whose page is fetched again when this one is not:
         the title ends once, with both.
         """
+        if "credits" not in self.given:
+            return movie
         known = {"site_id": str(movie.site_id), "found": None, "due": None, "movie": movie}
         meta = {name: response.meta[name] for name in _KEPT_META if name in response.meta}
         return Request(
@@ -113,10 +87,7 @@ class FullCreditsSpider(DatasetSpider):
         try:
             full = self._read_requested(response, site_id)[0]
         except ExtractionError as error:
-            self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
-            self.crawler.signals.send_catch_log(
-                title_unread, site_id=site_id, error=error, response=response
-            )
+            self.report_unread(site_id, error, response)
             yield from self._without_full_credits(movie, "failed", str(error), response.meta)
             return
         yield with_credits(movie, full)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +11,7 @@ from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.items import ListEntry, ListPage, ListRow
 from moviecrawler.politeness.gate import Closed
-from moviecrawler.signals import list_missed, titles_listed
+from moviecrawler.signals import titles_listed
 from moviecrawler.sites.ids import id_in_url, title_url
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 from moviecrawler.spiders.results import fetched_at, outcome_of
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.items import Entry, Listing
-
-logger = logging.getLogger(__name__)
 
 MOST_PAGES = 20_000
 """Pages of a list that are read, several times as many as the longest has: a site that names a next
@@ -118,7 +115,7 @@ class ListSpider(MovieSpider):
         ends: Literal["list", "reading"] | None = None
         if listing.total is None:
             reason = "it does not say how many titles it has; its first page is read"
-            self.list_missed(response.url, "failed", reason)
+            self.report_missed(response.url, reason)
         else:
             most = TRENDING_SIZE if self.plan.is_due else self.plan.limit or listing.total
             wanted = min(listing.total, most)
@@ -137,7 +134,7 @@ class ListSpider(MovieSpider):
 
     def _report_endless(self, url: str) -> None:
         reason = f"it goes on after {MOST_PAGES:,} pages, which are read"
-        self.list_missed(url, "failed", reason)
+        self.report_missed(url, reason)
 
     def items_of_list(
         self,
@@ -213,17 +210,12 @@ class ListSpider(MovieSpider):
             read = self.profile.reader(self.profile.list_form(response.url).reader)
             return read(response.body, response.url).listing
         except ExtractionError as error:
-            self.list_missed(response.url, "failed", str(error))
+            self.report_missed(response.url, str(error))
             return None
 
     def list_failed(self, failure: Failure) -> None:
         """Account for a list page that could not be fetched."""
         if not isinstance(failure.value, Closed):
             url = failure.request.url  # type: ignore[attr-defined]
-            self.list_missed(url, *outcome_of(failure))
-
-    def list_missed(self, url: str, outcome: str, reason: str) -> None:
-        """Account for a list page that could not be read; its titles are unknown."""
-        self.crawler.stats.inc_value("lists/missed")
-        logger.error("List page %s %s: %s", url, outcome, reason, extra={"spider": self})
-        self.crawler.signals.send_catch_log(list_missed, url=url, reason=reason, refused=False)
+            outcome, reason = outcome_of(failure)
+            self.report_missed(url, reason, outcome)

@@ -21,7 +21,6 @@ from moviecrawler.middlewares.compression import GzipMiddleware
 from moviecrawler.politeness.gate import Closed
 from moviecrawler.politeness.meta import CLOSED_META, POOL_META
 from moviecrawler.scrapy_internals import is_closing
-from moviecrawler.signals import list_missed
 from moviecrawler.sites.identity import meta_of
 from moviecrawler.spiders.arguments import Plan
 from moviecrawler.spiders.base import RunSpider
@@ -136,19 +135,13 @@ class ReplaySpider(RunSpider):
                     try:
                         answer = read_record(record)
                     except ArchiveError as error:
-                        self._miss(response.url, f"{key}: a page can't be read: {error}")
+                        self.report_missed(response.url, f"a page can't be read: {error}")
                         continue
                     for item in self._items_or_miss(answer, key):
                         yield item
                     await asyncio.sleep(0)  # the stores and the queue have their turn
             except (ArchiveError, TransientStoreError, OSError) as error:
-                self._miss(response.url, f"{key} can't be read to its end: {error}")
-
-    def _miss(self, url: str, reason: str) -> None:
-        """Account for a file of which a page can't be read whose title is not known."""
-        self.crawler.stats.inc_value("lists/missed")
-        logger.error("%s", reason, extra={"spider": self})
-        self.crawler.signals.send_catch_log(list_missed, url=url, reason=reason, refused=False)
+                self.report_missed(response.url, f"it can't be read to its end: {error}")
 
     def _items_or_miss(self, answer: Answer, key: str) -> list[Any]:
         """Return the items that a crawl makes of an answer; a Miss when it can't be read."""

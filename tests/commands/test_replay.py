@@ -311,8 +311,8 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(
     assert asked(crawled.replica) == before
     assert ended.code == 1
     assert ended.log.count(f"{file.name}: the page of {page.site_id} can't be read") == 1
-    assert f"{endless.name} can't be read to its end" in ended.log
-    assert f"{foreign.name}: a page can't be read" in ended.log
+    assert f"{endless.name} failed: it can't be read to its end" in ended.log
+    assert f"{foreign.name} failed: a page can't be read" in ended.log
     assert "the body is damaged" in ended.log
     assert len({movie.site_id for movie in movies} - {movie.site_id for movie in ended.movies}) == 1
     assert ended.stat("frontier/run/failed") == 2
