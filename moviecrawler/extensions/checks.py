@@ -15,6 +15,9 @@ from moviecrawler.frontier.contract import Account
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    Stats = Mapping[str, Any]
+    """A crawl's stats, by name."""
+
 MAX_REFUSED = 0.05
 """Largest share of refusals among responses."""
 MAX_UNREADABLE = 0.05
@@ -27,7 +30,7 @@ _STOPPED = re.compile(r"blocks/.+/stopped")
 _MISSING_FIELD = "pages/missing/"
 
 
-def find_problems(stats: Mapping[str, Any]) -> list[str]:
+def find_problems(stats: Stats) -> list[str]:
     """Return a sentence for each check that has found something, by a crawl's final stats."""
     checks = (
         check_refusals,
@@ -42,7 +45,7 @@ def find_problems(stats: Mapping[str, Any]) -> list[str]:
     return [sentence for sentence in sentences if sentence is not None]
 
 
-def check_refusals(stats: Mapping[str, Any]) -> str | None:
+def check_refusals(stats: Stats) -> str | None:
     """Check whether a site has refused us for good, or too often."""
     stopped = [str(why) for name, why in stats.items() if _STOPPED.fullmatch(name)]
     if stopped:
@@ -52,19 +55,19 @@ def check_refusals(stats: Mapping[str, Any]) -> str | None:
     return _check_share(MAX_REFUSED, refusals, responses, "responses were refusals")
 
 
-def check_unreadable_pages(stats: Mapping[str, Any]) -> str | None:
+def check_unreadable_pages(stats: Stats) -> str | None:
     """Check the share of pages that could not be read."""
     unreadable = _sum(stats, "extraction/errors/")
     pages = unreadable + stats.get("pages/read", 0)
     return _check_share(MAX_UNREADABLE, unreadable, pages, "pages could not be read")
 
 
-def check_missing_fields(stats: Mapping[str, Any]) -> str | None:
+def check_missing_fields(stats: Stats) -> str | None:
     """Look for fields that have disappeared from the site's pages."""
     return "; ".join(describe_missing_fields(stats)) or None
 
 
-def check_stores(stats: Mapping[str, Any]) -> str | None:
+def check_stores(stats: Stats) -> str | None:
     """Look for items that were rejected, spooled or lost, and for damaged spool files."""
     counts = {end: _sum(stats, "store/", f"/{end}") for end in ("rejected", "spooled", "lost")}
     counts["invalid"] = stats.get("items/rejected", 0)
@@ -73,13 +76,13 @@ def check_stores(stats: Mapping[str, Any]) -> str | None:
     return f"items that are not stored: {', '.join(shown)}" if shown else None
 
 
-def check_dead_letters(stats: Mapping[str, Any]) -> str | None:
+def check_dead_letters(stats: Stats) -> str | None:
     """Look for requests that were given up."""
     dead = max(stats.get("frontier/dead_letters", 0), _finished_run(stats).dead)
     return f"requests that became dead letters: {dead:,}" if dead else None
 
 
-def check_results(stats: Mapping[str, Any]) -> str | None:
+def check_results(stats: Stats) -> str | None:
     """Look for an early end, a list that could not be read, and titles without any result."""
     problems = []
     run = _finished_run(stats)
@@ -98,14 +101,14 @@ def check_results(stats: Mapping[str, Any]) -> str | None:
     return "; ".join(problems) or None
 
 
-def check_overdue_titles(stats: Mapping[str, Any]) -> str | None:
+def check_overdue_titles(stats: Stats) -> str | None:
     """Check the share of the catalogue's titles that are overdue."""
     overdue = stats.get("catalogue/overdue", 0)
     fetched = stats.get("catalogue/fetched", 0)
     return _check_share(MAX_OVERDUE, overdue, fetched, "titles are overdue")
 
 
-def describe_missing_fields(stats: Mapping[str, Any]) -> list[str]:
+def describe_missing_fields(stats: Stats) -> list[str]:
     """Return each missing field with the reason, such as "plot unknown on 30 pages in a row"."""
     return [
         f"{name.removeprefix(_MISSING_FIELD)} {why}"
@@ -114,7 +117,7 @@ def describe_missing_fields(stats: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _finished_run(stats: Mapping[str, Any]) -> Account:
+def _finished_run(stats: Stats) -> Account:
     """Return the account of the run if it is finished; otherwise an empty one.
 
     What a worker counted that was killed is in the account alone. While the run goes on, its other
@@ -124,7 +127,7 @@ def _finished_run(stats: Mapping[str, Any]) -> Account:
     return account if account is not None and not account.open else Account()
 
 
-def _sum(stats: Mapping[str, Any], prefix: str, suffix: str = "") -> float:
+def _sum(stats: Stats, prefix: str, suffix: str = "") -> float:
     """Return the sum of the numbers among the stats with this prefix and suffix."""
     return sum(
         value

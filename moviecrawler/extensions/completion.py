@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 
@@ -40,7 +40,7 @@ _MAX_DROPPED = 2000
 
 @dataclass(slots=True, eq=False)
 class _Followed:
-    item: Any
+    item: object
     """A reference to the item, so that no other one gets its id()."""
     passed: bool = False
     request: Request | None = None
@@ -62,10 +62,10 @@ class ItemCompletion:
         self._manager = manager
         self._stores: set[str] = set()
         self._items: dict[int, _Followed] = {}
-        self._dropped: dict[int, Any] = {}
+        self._dropped: dict[int, object] = {}
         """Items that a pipeline dropped or failed on. An earlier store may still send an outcome of
         them."""
-        self._replaced: dict[int, tuple[Any, Any]] = {}
+        self._replaced: dict[int, tuple[object, object]] = {}
         """By the id() of what a pipeline has put in the place of an item: both."""
         manager.connect(self._item_replaced, item_replaced)
         manager.connect(self._store_opened, store_opened)
@@ -84,18 +84,18 @@ class ItemCompletion:
     def _store_opened(self, store: str) -> None:
         self._stores.add(store)
 
-    def _item_replaced(self, item: Any, by: Any) -> None:
+    def _item_replaced(self, item: object, by: object) -> None:
         self._replaced[id(by)] = by, item
 
-    def _item_scraped(self, item: Any, response: Response | Failure | None) -> None:
+    def _item_scraped(self, item: object, response: Response | Failure | None) -> None:
         _, item = self._replaced.pop(id(item), (item, item))
         items = item.movies if isinstance(item, Batch) else [item]
         self._pass(items, getattr(response, "request", None))
 
-    def _news_queued(self, item: Any, request: Request | None) -> None:
+    def _news_queued(self, item: object, request: Request | None) -> None:
         self._pass([item], request)
 
-    def _pass(self, items: Sequence[Any], request: Request | None) -> None:
+    def _pass(self, items: Sequence[object], request: Request | None) -> None:
         entries = []
         for item in items:
             entry = self._items.setdefault(id(item), _Followed(item))
@@ -108,7 +108,7 @@ class ItemCompletion:
         self._check(entries)
 
     def _item_outcomes(
-        self, items: Sequence[Any], store: str, outcome: Outcome, earlier: bool = False
+        self, items: Sequence[object], store: str, outcome: Outcome, earlier: bool = False
     ) -> None:
         if earlier:
             return  # nothing of this run waits for them
@@ -120,23 +120,23 @@ class ItemCompletion:
                 entries.append(entry)
         self._check(entries)
 
-    def _item_refused(self, item: Any, response: Response | Failure | None) -> None:
+    def _item_refused(self, item: object, response: Response | Failure | None) -> None:
         self._item_dropped(item)
         self._tell_refused(item, getattr(response, "request", None))
 
-    def _tell_refused(self, item: Any, request: Request | None) -> None:
+    def _tell_refused(self, item: object, request: Request | None) -> None:
         """Tell that a title's item is not in every store; one of a list's row is no title's."""
         if isinstance(note := getattr(item, "note", None), Fetched):
             self._manager.send_catch_log(title_failed, note=note, request=request)
 
-    def _item_dropped(self, item: Any) -> None:
+    def _item_dropped(self, item: object) -> None:
         self._items.pop(id(item), None)
         self._dropped[id(item)] = item
         if len(self._dropped) > _MAX_DROPPED:
             del self._dropped[next(iter(self._dropped))]
 
     def _check(self, entries: Iterable[_Followed]) -> None:
-        completed: dict[tuple[Request | None, frozenset[Outcome]], list[Any]] = defaultdict(list)
+        completed: dict[tuple[Request | None, frozenset[Outcome]], list[object]] = defaultdict(list)
         for entry in entries:
             if not entry.passed or not entry.outcomes.keys() >= self._stores_of(entry.item):
                 continue
@@ -150,7 +150,7 @@ class ItemCompletion:
                 items_completed, items=items, request=request, outcomes=outcomes
             )
 
-    def _stores_of(self, item: Any) -> set[str]:
+    def _stores_of(self, item: object) -> set[str]:
         """Return the stores that an item is for."""
         if isinstance(item, Movie | Miss | ListPage):
             return self._stores

@@ -68,7 +68,7 @@ class Progress:
 
     def spider_opened(self) -> None:
         """Begin to log."""
-        self._task = create_looping_call(self.look)
+        self._task = create_looping_call(self.log_progress)
         self._task.start(self._interval, now=False)
 
     def spider_closed(self) -> None:
@@ -76,7 +76,7 @@ class Progress:
         if self._task.running:
             self._task.stop()
 
-    def look(self) -> None:
+    def log_progress(self) -> None:
         """Log what has changed, or what the crawl waits for."""
         stats = self._crawler.stats
         now = time.monotonic()
@@ -88,30 +88,25 @@ class Progress:
             self._changed_at = now
             self._quiet = _QUIET_INTERVALS * self._interval
             ended = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
-            message = "%d of %d titles done (%.0f a minute): %s"
-            per_minute = 60 * done / max(now - self._started, self._interval)
-            asked = stats.get_value("titles/asked", 0)
-            logger.info(
-                message,
+            self._log(
+                "%d of %d titles done (%.0f a minute): %s",
                 done,
-                asked,
-                per_minute,
+                stats.get_value("titles/asked", 0),
+                60 * done / max(now - self._started, self._interval),
                 ended or "none",
-                extra={"spider": self._crawler.spider},
             )
         elif waits := describe_requests(self._crawler.engine):
-            # Scrapy's type, not its code, asks for an int.
-            stats.inc_value(
-                "crawl/stalled_seconds",
-                now - self._looked_at,  # type: ignore[arg-type]
-            )
-            if now - self._changed_at >= self._quiet:
+            stalled: Any = now - self._looked_at  # Scrapy's type, not its code, asks for an int
+            stats.inc_value("crawl/stalled_seconds", stalled)
+            silent_seconds = now - self._changed_at
+            if silent_seconds >= self._quiet:
                 self._quiet *= 2
                 message = "No response and no finished title for %.0f s; requests wait %s"
-                logger.info(
-                    message, now - self._changed_at, waits, extra={"spider": self._crawler.spider}
-                )
+                self._log(message, silent_seconds, waits)
         self._looked_at = now
+
+    def _log(self, message: str, *arguments: object) -> None:
+        logger.info(message, *arguments, extra={"spider": self._crawler.spider})
 
 
 # --- The line of a terminal -----------------------------------------------------------------------

@@ -24,18 +24,18 @@ from moviecrawler.signals import (
     item_rejected,
     items_passed,
     list_missed,
-    store_opened,
     summary_written,
 )
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Self
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from moviecrawler.extensions.checks import Stats
     from moviecrawler.sites import Site
 
 logger = logging.getLogger(__name__)
@@ -81,9 +81,6 @@ class Summary:
         self._started = time.monotonic()
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """Outcome of what is not stored or read → why, and how often in this process."""
-        self.stores: set[str] = set()
-        self.counts: dict[str, int] = {}
-        """How many titles of the run ended in which way, when the spider has closed."""
         self.lines: list[str] = []
         self._is_written = False
 
@@ -91,7 +88,6 @@ class Summary:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Connect the handlers to their signals."""
         summary = cls(crawler)
-        crawler.signals.connect(summary.store_opened, store_opened)
         crawler.signals.connect(summary.items_passed, items_passed)
         crawler.signals.connect(summary.item_rejected, item_rejected)
         crawler.signals.connect(summary.list_missed, list_missed)
@@ -99,17 +95,13 @@ class Summary:
         crawler.signals.connect(summary.engine_stopped, signals.engine_stopped)
         return summary
 
-    def store_opened(self, store: str) -> None:
-        """Note a store, which may get nothing."""
-        self.stores.add(store)
-
-    def items_passed(self, items: Sequence[Any]) -> None:
+    def items_passed(self, items: Sequence[object]) -> None:
         """Note why titles are not stored."""
         for item in items:
             if isinstance(item, Miss):
                 self._note_reason(item.outcome, item.reason)
 
-    def item_rejected(self, store: str, item: Any) -> None:
+    def item_rejected(self, store: str, item: object) -> None:
         """Note that a store, or the checks before all of them, refused a title."""
         if isinstance(item, Movie) and item.source != "list":
             who = "the checks" if store == "validate" else store
@@ -158,16 +150,7 @@ class Summary:
             # With --nolog there is no other way.
             print("\n  ".join(self.lines), file=sys.stderr, flush=True)  # noqa: T201
 
-    @property
-    def figures_of_stores(self) -> dict[str, Any]:
-        """The stats of stores that are numbers."""
-        return {
-            name: value
-            for name, value in self._crawler.stats.get_stats().items()
-            if name.startswith("store/") and isinstance(value, int | float)
-        }
-
-    def _lines_of(self, stats: dict[str, Any]) -> list[str]:
+    def _lines_of(self, stats: Stats) -> list[str]:
         """Return the lines, the last without what is due."""
         seconds = time.monotonic() - self._started
         reason = stats["finish_reason"]
@@ -177,23 +160,23 @@ class Summary:
         note = f"; {spider.plan.note}" if spider.plan.note else ""
         lines = [
             f"{self._site}: {self._titles(stats)}{note}; in {seconds:,.1f} s ({reason})",
-            f"stores: {_stores(stats, self.stores)}",
+            f"stores: {_stores(stats)}",
             f"refusals: {_refusals(self._site, stats)}",
             f"missing fields: {_missing(stats)}",
             f"next: {_next(stats, is_once, is_due)}",
         ]
         return [on_one_line(line) for line in lines]  # a client's error may have several
 
-    def _titles(self, stats: dict[str, Any]) -> str:
+    def _titles(self, stats: Stats) -> str:
         """Return how the titles of the run ended, with the most frequent reasons.
 
         The numbers add up.
         """
         account = account_of(stats) or Account()
-        self.counts = _count_titles(account)
+        counts = _count_titles(account)
         shown = [
             f"{count:,} {outcome}{self._why(outcome, count)}"
-            for outcome, count in self.counts.items()
+            for outcome, count in counts.items()
             if count
         ]
         if account.unread:
@@ -201,7 +184,7 @@ class Summary:
             shown.append(f"{lists} could not be read{self._why('unread', account.unread)}")
         is_finished = stats["finish_reason"] == "finished"
         nothing = "nothing found" if is_finished else "the crawl ended first"
-        titles = sum(self.counts.values())
+        titles = sum(counts.values())
         return f"{titles:,} titles requested: {', '.join(shown) or nothing}"
 
     def _why(self, outcome: str, count: int) -> str:
@@ -251,26 +234,32 @@ def joint_lines(crawlers: Sequence[Crawler], unknown: str) -> list[str]:
         crawlers: Those that were interrupted before they began have no lines.
         unknown: What was requested of a site without an id there.
     """
-    made = [summary for crawler in crawlers if (summary := crawler.get_extension(Summary))]
-    summaries = [summary for summary in made if summary.lines]
-    if not summaries:
-        return []
     counts = Counter[str]()
     stats = Counter[str]()
+    first_lines = []
     parts: defaultdict[str, list[str]] = defaultdict(list)
-    for summary in summaries:
-        counts.update(summary.counts)
-        stats.update(summary.figures_of_stores)
-        for line in summary.lines[2:]:
+    for crawler in crawlers:
+        summary = crawler.get_extension(Summary)
+        if summary is None or not summary.lines:
+            continue
+        own_stats = crawler.stats.get_stats()
+        counts.update(_count_titles(account_of(own_stats) or Account()))
+        for name, value in own_stats.items():
+            if name.startswith("store/") and isinstance(value, int):
+                stats[name] += value
+        first_line, _, *others = summary.lines
+        first_lines.append(first_line)
+        for line in others:
             label, _, text = line.partition(": ")
             if text not in {"none", "nothing is left"}:
-                parts[label].append(f"{summary.lines[0].partition(':')[0]}: {text}")
+                parts[label].append(f"{first_line.partition(':')[0]}: {text}")
+    if not first_lines:
+        return []
     ends = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
-    opened = set[str]().union(*(summary.stores for summary in summaries))
     return [
         f"all: {counts.total():,} titles requested: {ends or 'nothing found'}",
-        *(summary.lines[0] for summary in summaries),
-        f"stores: {_stores(stats, opened)}",
+        *first_lines,
+        f"stores: {_stores(stats)}",
         f"refusals: {'; '.join(parts['refusals']) or 'none'}",
         f"missing fields: {'; '.join(parts['missing fields']) or 'none'}",
         f"unknown: {unknown or 'none'}",
@@ -278,7 +267,7 @@ def joint_lines(crawlers: Sequence[Crawler], unknown: str) -> list[str]:
     ]
 
 
-def _next(stats: dict[str, Any], is_once: bool, is_due: bool) -> str:
+def _next(stats: Stats, is_once: bool, is_due: bool) -> str:
     """Return why a crawl has left something, what that is, and what to do.
 
     Args:
@@ -338,10 +327,9 @@ def _ask(settings: BaseSettings, site: Site) -> Any:
         return cursor.fetchone()
 
 
-def _stores(stats: Mapping[str, Any], opened: set[str]) -> str:
-    counted = {name.split("/")[1] for name in stats if name.startswith("store/")}
+def _stores(stats: Stats) -> str:
     shown = []
-    for store in sorted(counted | opened):
+    for store in sorted({name.split("/")[1] for name in stats if name.startswith("store/")}):
         counts = {
             what: stats.get(f"store/{store}/{what}", 0)
             for what in ("durable", "rejected", "spooled", "lost")
@@ -366,7 +354,7 @@ def _stores(stats: Mapping[str, Any], opened: set[str]) -> str:
     return "; ".join(shown) or "none of this project's is in ITEM_PIPELINES"
 
 
-def _refusals(site: str, stats: dict[str, Any]) -> str:
+def _refusals(site: str, stats: Stats) -> str:
     """Return how often the site refused us or a proxy, by kind."""
     counts = Counter[str]()
     for name, value in stats.items():
@@ -378,7 +366,7 @@ def _refusals(site: str, stats: dict[str, Any]) -> str:
     return f"{shown}; {stopped}" if stopped else shown
 
 
-def _missing(stats: dict[str, Any]) -> str:
+def _missing(stats: Stats) -> str:
     shown = describe_missing_fields(stats)
     unreadable = {
         name.rpartition("/")[2]: count

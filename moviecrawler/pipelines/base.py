@@ -165,6 +165,7 @@ class BatchingPipeline:
             raise CloseSpider(reason) from error
         if Movie in self.item_types:
             self._signals.send_catch_log(store_opened, store=self.store.name)
+            self._stats.inc_value(self._stat("durable"), 0)  # the summary names the store
         self._writing = self._loop.create_task(self._writer.run())
         self._writing.add_done_callback(self._writing_ended)
         self._loading = self._loop.create_task(self._load_spool())

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from moviecrawler.items import ListRow, Movie, Page, Site
     from moviecrawler.matching.facts import TitleFacts
     from moviecrawler.sites.profile import SiteProfile
+    from moviecrawler.spiders.results import Result
 
 logger = logging.getLogger(__name__)
 
@@ -401,7 +402,7 @@ class MovieSpider(RunSpider):
 
     # --- Reading titles ---------------------------------------------------------------------------
 
-    def parse(self, response: Response, **_: Any) -> Iterator[Any]:
+    def parse(self, response: Response, **_: Any) -> Iterator[Result]:
         """Read the page of a title, as `scrapy parse` asks for it."""
         yield from self.parse_title(response)
 
@@ -415,7 +416,7 @@ class MovieSpider(RunSpider):
         site_id: str | None = None,
         found: ListRow | None = None,
         due: DueTitle | None = None,
-    ) -> Iterator[Any]:
+    ) -> Iterator[Result]:
         """Yield the Movie of a title's page, and those of the seasons that a series' page names.
 
         @golden
@@ -500,7 +501,7 @@ class MovieSpider(RunSpider):
             message = "%s is %s for %s: %s"
             logger.info(message, movie.site_id, verdict.decision, wanted.title, verdict.reasons)
 
-    def title_failed(self, failure: Failure) -> Iterator[Any]:
+    def title_failed(self, failure: Failure) -> Iterator[Result]:
         """Account for a title whose page could not be fetched."""
         request: Request = failure.request  # type: ignore[attr-defined]
         known = request.cb_kwargs
@@ -524,7 +525,7 @@ class MovieSpider(RunSpider):
         reason: str,
         now: datetime,
         note: Fetched | None = None,
-    ) -> Iterator[Any]:
+    ) -> Iterator[Result]:
         """Yield the Miss of a title, and what the list that led to it said."""
         level = logging.INFO if outcome == "absent" else logging.WARNING
         logger.log(level, "%s %s: %s", site_id, outcome, reason, extra={"spider": self})

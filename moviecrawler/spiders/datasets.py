@@ -7,7 +7,7 @@ import logging
 from contextlib import aclosing
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from scrapy import Request
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from moviecrawler.datasets.titles import MissingTitle
     from moviecrawler.frontier.contract import RequestIds
     from moviecrawler.spiders.arguments import Plan
+    from moviecrawler.spiders.results import Result
 
 logger = logging.getLogger(__name__)
 
@@ -192,7 +193,7 @@ class DatasetSpider(ListSpider):
 
     async def read_datasets(
         self, response: Response, titles: list[str] | None
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncIterator[Result]:
         """Fetch what has changed of the datasets, and yield their movies.
 
         It yields a Miss for each title that they don't have.
@@ -283,7 +284,7 @@ class DatasetSpider(ListSpider):
 
     def _items_of(
         self, titles: Iterable[EncodedMovie | MissingTitle | Unchanged], response: Response
-    ) -> Iterator[Any]:
+    ) -> Iterator[Result]:
         """Yield the Movies, the Misses, and what is unchanged, of titles of the datasets."""
         now = utc_now()
         found = []
@@ -321,7 +322,7 @@ class DatasetSpider(ListSpider):
         if datasets.list_damage:
             self.report_missed(url, datasets.list_damage)
 
-    def datasets_failed(self, failure: Failure) -> Iterator[Any]:
+    def datasets_failed(self, failure: Failure) -> Iterator[Result]:
         """Account for datasets that may not be fetched."""
         request: Request = failure.request  # type: ignore[attr-defined]
         if is_closing(self.crawler.engine):  # others may try again
@@ -335,7 +336,7 @@ class DatasetSpider(ListSpider):
 
     def _pass_failed(
         self, url: str, missing: Iterable[str], list_name: str | None, reason: str
-    ) -> Iterator[Any]:
+    ) -> Iterator[Result]:
         """Account for all that a pass was to give, by no fault of a title."""
         if list_name is not None:
             self.report_missed(url, reason)

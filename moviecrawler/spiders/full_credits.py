@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Movie
     from moviecrawler.spiders.arguments import Plan
+    from moviecrawler.spiders.results import Result
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class FullCreditsSpider(DatasetSpider):
 
     def parse_credits(
         self, response: Response, site_id: str, movie: Movie, **_: Any
-    ) -> Iterator[Any]:
+    ) -> Iterator[Result]:
         """Yield a title with its full credits."""
         try:
             full = self._read_requested(response, site_id)[0]
@@ -92,7 +93,7 @@ class FullCreditsSpider(DatasetSpider):
             return
         yield with_credits(movie, full)
 
-    def credits_failed(self, failure: Failure) -> Iterator[Any]:
+    def credits_failed(self, failure: Failure) -> Iterator[Result]:
         """Yield a title whose full credits could not be fetched."""
         request: Request = failure.request  # type: ignore[attr-defined]
         if not isinstance(failure.value, Closed):
@@ -101,7 +102,7 @@ class FullCreditsSpider(DatasetSpider):
 
     def _without_full_credits(
         self, movie: Movie, outcome: str, reason: str, meta: Mapping[str, Any]
-    ) -> Iterator[Any]:
+    ) -> Iterator[Result]:
         """Yield a title as its own page has it, and a Miss unless the site has no such page."""
         yield movie
         if outcome != "absent":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.items import Entry, Listing
+    from moviecrawler.spiders.results import Result
 
 MOST_PAGES = 20_000
 """Pages of a list that are read, several times as many as the longest has: a site that names a next
@@ -84,7 +85,7 @@ class ListSpider(MovieSpider):
 
     def parse_list(
         self, response: Response, name: str, pass_at: str, before: int = 0, page: int = 0
-    ) -> Iterator[Any]:
+    ) -> Iterator[Result]:
         """Yield the titles of a page of a list, and the requests for further pages."""
         listing = self.read_list(response)
         if listing is None:
@@ -109,7 +110,7 @@ class ListSpider(MovieSpider):
 
     def _page_of_rows(
         self, response: Response, listing: Listing, name: str, pass_at: str, before: int, rows: int
-    ) -> Iterator[Any]:
+    ) -> Iterator[Result]:
         """Yield the titles of a page and, from the first, the requests for all the other pages."""
         end = before + rows
         ends: Literal["list", "reading"] | None = None
@@ -145,7 +146,7 @@ class ListSpider(MovieSpider):
         before: int = 0,
         next_offset: int | None = None,
         ends: Literal["list", "reading"] | None = "list",
-    ) -> Iterator[Any]:
+    ) -> Iterator[Result]:
         """Yield a page of a list, and the requests of its titles.
 
         With `lane=due` there are no requests: the catalogue, which gets the entries by a signal,

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from moviecrawler.pipelines.warc import Answer
     from moviecrawler.sites import Site
     from moviecrawler.spiders.base import MovieSpider
+    from moviecrawler.spiders.results import Result
 
 logger = logging.getLogger(__name__)
 
@@ -120,7 +121,7 @@ class ReplaySpider(RunSpider):
             meta={"expects": "other"},
         )
 
-    async def read_file(self, response: Response, key: str) -> AsyncIterator[Any]:
+    async def read_file(self, response: Response, key: str) -> AsyncIterator[Result]:
         """Yield the items of a file's pages."""
         # Every crawl imports this module, and only a replay needs the library for archives.
         from moviecrawler.pipelines.warc import read_record, read_records  # noqa: PLC0415
@@ -143,7 +144,7 @@ class ReplaySpider(RunSpider):
             except (ArchiveError, TransientStoreError, OSError) as error:
                 self.report_missed(response.url, f"it can't be read to its end: {error}")
 
-    def _items_or_miss(self, answer: Answer, key: str) -> list[Any]:
+    def _items_or_miss(self, answer: Answer, key: str) -> list[Result]:
         """Return the items that a crawl makes of an answer; a Miss when it can't be read."""
         if answer.site_id is None:
             return []  # a list page: the record of the title's own page has what it said (`found`)
@@ -157,7 +158,7 @@ class ReplaySpider(RunSpider):
         reader = self.readers[answer.site]
         return list(reader.title_missed(answer.site_id, None, "failed", reason, answer.fetched_at))
 
-    def _items(self, answer: Answer, site_id: str) -> Iterator[Any]:
+    def _items(self, answer: Answer, site_id: str) -> Iterator[Result]:
         """Yield the items that a crawl makes of an answer, and no requests.
 
         Raises ArchiveError when its body can't be decompressed.

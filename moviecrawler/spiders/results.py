@@ -6,11 +6,12 @@ from calendar import monthrange
 from datetime import date
 from typing import TYPE_CHECKING, Any, get_args
 
+from scrapy import Request
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import LONGEST_REASON
-from moviecrawler.items import CoveredBySeries, Fetch, Movie, Role
+from moviecrawler.items import Batch, CoveredBySeries, Fetch, ListPage, Miss, Movie, Role, Unchanged
 from moviecrawler.middlewares.compression import sent_size
 from moviecrawler.politeness.gate import Disallowed
 from moviecrawler.politeness.meta import DIRECT, POOL_META
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from moviecrawler.items import Entry, Page, Site
     from moviecrawler.sites.identity import Identity
 
+Result = Movie | Miss | ListPage | Batch | Unchanged | Request
+"""What a spider's callback yields."""
 _NO_SUCH_TITLE = (404, 410)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.catalogue.rows import SITEMAP
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from moviecrawler.sites.profile import Sitemap
+    from moviecrawler.spiders.results import Result
 
 
 class SitemapSpider(ListSpider):
@@ -45,7 +46,7 @@ class SitemapSpider(ListSpider):
 
     def parse_sitemap(
         self, response: Response, name: str, later: list[str], before: int
-    ) -> Iterator[Any]:
+    ) -> Iterator[Result]:
         """Yield the parts of an index, or the titles of a part.
 
         What names none of those that are known could not be read. All parts are asked for at once;

@@ -33,7 +33,7 @@ def test_log_says_how_far_a_crawl_is_and_less_and_less_often_what_it_waits_for(
         crawler.stats.set_value(name, count)
     for _ in range(20):
         now[0] += 10
-        shown.look()
+        shown.log_progress()
     assert [record.getMessage() for record in caplog.records] == [
         "6 of 20 titles done (36 a minute): 5 stored, 1 absent",
         *(
