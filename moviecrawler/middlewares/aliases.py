@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
-
-logger = logging.getLogger(__name__)
 
 _RELOAD_SECONDS: Final = 600.0
 """Time after which aliases are read again, as other processes may have added some."""
@@ -78,9 +75,8 @@ class AliasMiddleware:
                 self._outages.mark_up()
             except MovieCrawlerError as error:
                 if self._outages.mark_down():
-                    logger.warning(
+                    spider.logger.warning(
                         "The aliases of ids can't be read (%s); old ids are requested as they are",
                         error,
-                        extra={"spider": spider},
                     )
             self._reload_at = time.monotonic() + _RELOAD_SECONDS

@@ -76,8 +76,6 @@ if TYPE_CHECKING:
     from moviecrawler.sites.profile import SiteProfile
     from moviecrawler.spiders.results import Result
 
-logger = logging.getLogger(__name__)
-
 LIST_PRIORITY = 10
 BOOST_PRIORITY = 100
 """A list of several pages is read before its titles, which have priority 0. Boosted titles come
@@ -126,7 +124,7 @@ class RunSpider(scrapy.Spider):
     def report_missed(self, url: str, reason: str, outcome: str = "failed") -> None:
         """Account for a list page or a file that could not be read; its titles are unknown."""
         self.crawler.stats.inc_value("lists/missed")
-        logger.error("%s %s: %s", url, outcome, reason, extra={"spider": self})
+        self.logger.error("%s %s: %s", url, outcome, reason)
         self.crawler.signals.send_catch_log(list_missed, url=url, reason=reason, refused=False)
 
 
@@ -283,7 +281,7 @@ class MovieSpider(RunSpider):
         spider.plan = plan
         spider.given = texts
         if plan.note:
-            logger.warning("%s", plan.note, extra={"spider": spider})
+            spider.logger.warning("%s", plan.note)
         spider.hosts = hosts_of(cls.site, crawler.settings)
         check_hosts(cls.site, crawler.settings)
         spider.home = spider.hosts[cls.profile.home_setting]
@@ -330,7 +328,7 @@ class MovieSpider(RunSpider):
                 parse_title_id(self.site, site_id)
             except ConfigurationError as error:  # a list may hold anything
                 message = "A list names what can't be a title: %s"
-                logger.warning(message, error, extra={"spider": self})
+                self.logger.warning(message, error)
                 continue
             self.requested_ids.add(site_id)
             yield self.title_request(site_id, found)
@@ -427,7 +425,7 @@ class MovieSpider(RunSpider):
         """
         site_id = site_id or id_in_url(self.site, response.url)
         if site_id is None:
-            logger.error("%s is no page of a title", response.url, extra={"spider": self})
+            self.logger.error("%s is no page of a title", response.url)
             return
         now = fetched_at(response.meta)
         try:
@@ -499,7 +497,9 @@ class MovieSpider(RunSpider):
         if verdict.decision != "accepted":
             note.has_more_ids = bool(due.ids)
             message = "%s is %s for %s: %s"
-            logger.info(message, movie.site_id, verdict.decision, wanted.title, verdict.reasons)
+            self.logger.info(
+                message, movie.site_id, verdict.decision, wanted.title, verdict.reasons
+            )
 
     def title_failed(self, failure: Failure) -> Iterator[Result]:
         """Account for a title whose page could not be fetched."""
@@ -528,7 +528,7 @@ class MovieSpider(RunSpider):
     ) -> Iterator[Result]:
         """Yield the Miss of a title, and what the list that led to it said."""
         level = logging.INFO if outcome == "absent" else logging.WARNING
-        logger.log(level, "%s %s: %s", site_id, outcome, reason, extra={"spider": self})
+        self.logger.log(level, "%s %s: %s", site_id, outcome, reason)
         miss = Miss(
             site=self.site,
             site_id=site_id,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import aclosing
 from functools import cached_property, partial
 from pathlib import Path
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from moviecrawler.frontier.contract import RequestIds
     from moviecrawler.spiders.arguments import Plan
     from moviecrawler.spiders.results import Result
-
-logger = logging.getLogger(__name__)
 
 EVERYTHING = "all"
 """The list of all titles of the datasets."""
@@ -138,9 +135,7 @@ class DatasetSpider(ListSpider):
             instead = "reading its datasets instead"
             if not has_datasets:
                 instead = "for its datasets set IMDB_DATASETS_URL, as IMDB_URL is no host of IMDb's"
-            logger.warning(
-                "IMDb's pages are not accessible (%s); %s", error, instead, extra={"spider": self}
-            )
+            self.logger.warning("IMDb's pages are not accessible (%s); %s", error, instead)
             return has_datasets
         return False
 
@@ -223,9 +218,7 @@ class DatasetSpider(ListSpider):
                     yield datasets.chart(str(list_name), self.plan.limit, utc_now())
                 self._report_damage(datasets, response.url)
             except InterruptedReadError as error:
-                logger.info(
-                    "IMDb's datasets were not read to their end: %s", error, extra={"spider": self}
-                )
+                self.logger.info("IMDb's datasets were not read to their end: %s", error)
                 # The request goes back to the queue.
                 self.crawler.signals.send_catch_log(
                     list_missed, url=response.url, reason=str(error), refused=True
@@ -234,7 +227,7 @@ class DatasetSpider(ListSpider):
                 reason = str(error)
                 if not isinstance(error, MovieCrawlerError):
                     reason = f"{type(error).__name__}: {error}"
-                    logger.exception("IMDb's datasets can't be read", extra={"spider": self})
+                    self.logger.exception("IMDb's datasets can't be read")
                     self.crawler.stats.inc_value("extraction/errors/dataset")
                 for item in self._pass_failed(response.url, missing, list_name, reason):
                     yield item
@@ -318,7 +311,7 @@ class DatasetSpider(ListSpider):
         """Account for damaged rows, and for a list that may lack titles because of them."""
         if datasets.damaged:
             self.crawler.stats.inc_value("extraction/errors/dataset", datasets.damaged_rows)
-            logger.error("%s", datasets.describe_damage(), extra={"spider": self})
+            self.logger.error("%s", datasets.describe_damage())
         if datasets.list_damage:
             self.report_missed(url, datasets.list_damage)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import Request
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie
     from moviecrawler.spiders.arguments import Plan
     from moviecrawler.spiders.results import Result
-
-logger = logging.getLogger(__name__)
 
 FULL = "full"
 _KEPT_META = (META, "proxy_pool", "max_retry_times")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from functools import cached_property
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
     from moviecrawler.sites import Site
     from moviecrawler.spiders.base import MovieSpider
     from moviecrawler.spiders.results import Result
-
-logger = logging.getLogger(__name__)
 
 _SUCCESS = range(200, 300)
 """Statuses of answers that are read as pages, as in Scrapy."""
@@ -153,7 +150,7 @@ class ReplaySpider(RunSpider):
         except ArchiveError as error:
             reason = str(error)
         except Exception as error:  # as in a crawl, an error of any kind costs one page only
-            logger.exception("%s: the page of %s can't be read", key, answer.site_id)
+            self.logger.exception("%s: the page of %s can't be read", key, answer.site_id)
             reason = f"{type(error).__name__}: {error}"
         reader = self.readers[answer.site]
         return list(reader.title_missed(answer.site_id, None, "failed", reason, answer.fetched_at))
