@@ -24,11 +24,10 @@ ADDONS = {"moviecrawler.addon.MovieCrawlerAddon": 0}
 # --- Politeness of spiders of one's own -----------------------------------------------------------
 # The gate of a site (`politeness/`) knows what holds there.
 # Seconds between two requests to one host, ± 50 %.
-DOWNLOAD_DELAY = options.PACE_OF_OTHER_SPIDERS["DOWNLOAD_DELAY"]
-CONCURRENT_REQUESTS_PER_DOMAIN = options.PACE_OF_OTHER_SPIDERS["CONCURRENT_REQUESTS_PER_DOMAIN"]
+globals().update(options.PACE_OF_OTHER_SPIDERS)
 # A host that answers slower is asked more slowly.
 AUTOTHROTTLE_ENABLED = True
-AUTOTHROTTLE_START_DELAY = DOWNLOAD_DELAY
+AUTOTHROTTLE_START_DELAY = options.PACE_OF_OTHER_SPIDERS["DOWNLOAD_DELAY"]
 AUTOTHROTTLE_TARGET_CONCURRENCY = 1.0
 
 # --- What is shown --------------------------------------------------------------------------------

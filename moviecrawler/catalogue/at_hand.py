@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from moviecrawler.catalogue.imdb_import import ImdbDatasets, Selection
 from moviecrawler.database.reading import reading_sqlite
 from moviecrawler.database.records import COMPARED, read_stored
@@ -55,18 +57,6 @@ def dataset_titles(url: str, data_dir: Path) -> Iterator[Title] | None:
     if not all(path.is_file() for path in datasets.paths):
         return None
     return (
-        prepare(
-            ID_SITE,
-            TitleFacts(
-                imdb_id=row.imdb_id,
-                title=row.title,
-                original_title=row.original_title,
-                kind=row.kind,
-                year=row.year,
-                end_year=row.end_year,
-                runtime_minutes=row.runtime_minutes,
-                votes=row.votes,
-            ),
-        )
+        prepare(ID_SITE, msgspec.convert(row, TitleFacts, from_attributes=True))
         for row in datasets.rows()
     )

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from moviecrawler.basics.clock import utc_now, utc_text
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
+from moviecrawler.catalogue.expected import expected_titles
 from moviecrawler.catalogue.outcomes import LISTED_SOURCES
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.catalogue.wanted import wanted_titles
 from moviecrawler.frontier.serialisation import DueTitle
 from moviecrawler.matching.slugs import title_slug_keys
 from moviecrawler.matching.titles import DAYS_REMEMBERED
@@ -133,13 +133,13 @@ def select_due(
         cursor.execute(DUE, due_values(site, size, open_titles, now))
         rows = cursor.fetchall()
         unsure = [row.title_id for row in rows if not _is_sure(site, row)]
-        wanted = wanted_titles(cursor, site, unsure)
+        expected = expected_titles(cursor, site, unsure)
     return [
         DueTitle(
             title_id=row.title_id,
             ids=[row.site_id],
-            evidence=row.id_source if row.title_id in wanted else None,
-            wanted=wanted.get(row.title_id),
+            evidence=row.id_source if row.title_id in expected else None,
+            expected=expected.get(row.title_id),
             boosted=row.queue == "boosted",
         )
         for row in rows
@@ -176,8 +176,8 @@ def search_unfound(
         }
         cursor.execute(_UNFOUND, values)
         rows = cursor.fetchall()
-        wanted = wanted_titles(cursor, site, [row.title_id for row in rows])
-        listed = _listed_ids(cursor, site, wanted)
+        expected = expected_titles(cursor, site, [row.title_id for row in rows])
+        listed = _listed_ids(cursor, site, expected)
         due: list[DueTitle] = []
         put_off = []
         for row in rows:
@@ -198,7 +198,7 @@ def search_unfound(
                     boosted=False,
                     ids=list(found),
                     evidence=evidence,
-                    wanted=wanted[row.title_id],
+                    expected=expected[row.title_id],
                 )
             )
         if put_off:
@@ -209,10 +209,10 @@ def search_unfound(
 
 
 def _listed_ids(
-    cursor: Cursor, site: Site, wanted: dict[int, TitleFacts]
+    cursor: Cursor, site: Site, expected: dict[int, TitleFacts]
 ) -> dict[int, dict[str, IdSource]]:
     """Return the candidate ids of each title from lists, those of its year first."""
-    keys = {title_id: title_slug_keys(title) for title_id, title in wanted.items()}
+    keys = {title_id: title_slug_keys(title) for title_id, title in expected.items()}
     cursor.execute(_LISTED, {"site": site, "keys": list(set().union(*keys.values()))})
     rows = cursor.fetchall()
     return {
@@ -221,7 +221,7 @@ def _listed_ids(
             for row in sorted(rows, key=lambda row: (_years_apart(row, title), row.site_id))
             if row.key in keys[title_id]
         }
-        for title_id, title in wanted.items()
+        for title_id, title in expected.items()
     }
 
 

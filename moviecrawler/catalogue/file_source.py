@@ -142,13 +142,13 @@ class FileSource(ABC):
         """Import the rows after those that are `done`."""
         return load_parts(database, name, version, self.rows(), done.rows or 0, on_progress)
 
-    def leave_out(self, reason: str) -> None:
-        """Count a row that is left out."""
-        self.damaged += 1
+    def leave_out(self, reason: str, rows: int = 1) -> None:
+        """Count rows that are left out."""
+        self.damaged += rows
         self.first_damage = self.first_damage or reason
 
-    def count_damage(self, error: ExtractionError) -> None:
-        """Count a damaged row; raise its error when there are too many."""
-        self.leave_out(str(error))
+    def count_damage(self, error: ExtractionError, rows: int = 1) -> None:
+        """Count damaged rows; raise their error when there are too many."""
+        self.leave_out(str(error), rows)
         if self.damaged > _MAX_DAMAGED_ROWS:
             raise error

@@ -102,13 +102,11 @@ class ImdbFiles(FileSource):
 
     def count(self, tables: Tables) -> None:
         """Count damaged rows. Raises ExtractionError when there are too many."""
-        for _ in range(sum(rows for rows, _ in tables.damaged.values()) - self.damaged):
+        damaged = sum(rows for rows, _ in tables.damaged.values())
+        if damaged > self.damaged:
             (dataset, site_id), (_, reason) = next(iter(tables.damaged.items()))
-            self.count_damage(
-                ExtractionError(
-                    dataset, self._origin, f"the rows of {site_id or 'no readable id'}: {reason}"
-                )
-            )
+            text = f"the rows of {site_id or 'no readable id'}: {reason}"
+            self.count_damage(ExtractionError(dataset, self._origin, text), damaged - self.damaged)
 
 
 class ImdbDatasets(ImdbFiles):

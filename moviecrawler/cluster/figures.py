@@ -56,7 +56,7 @@ FIGURES = tuple(
             "Seconds without a response while requests were in flight.",
             "crawl/stalled_seconds",
         ),
-        ("titles_asked", "Requested titles.", "titles/asked"),
+        ("titles_requested", "Requested titles.", "titles/requested"),
         ("titles", "Titles that ended, by outcome.", r"titles/(?P<outcome>(?!asked)\w+)"),
         ("pages", "Title pages extracted.", "pages/read"),
         ("unreadable_pages", "Pages that could not be extracted.", r"extraction/errors/[\w.]+"),

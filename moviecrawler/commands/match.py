@@ -101,8 +101,8 @@ class Command(BaseCommand, ScrapyCommand):
     def _sources(self) -> dict[str, Iterator[Title]]:
         """Return the titles that are at hand, by where they are."""
         from moviecrawler.catalogue.at_hand import dataset_titles, stored_titles
+        from moviecrawler.catalogue.expected import known_titles
         from moviecrawler.catalogue.store import open_catalogue
-        from moviecrawler.catalogue.wanted import known_titles
         from moviecrawler.database.sqlite import FILE
 
         if self.settings.get("DATABASE_URL"):

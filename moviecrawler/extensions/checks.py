@@ -93,7 +93,7 @@ def check_results(stats: Stats) -> str | None:
         problems.append(f"list pages that could not be read: {unread:,}")
     if run.lost:
         problems.append(f"requests that were deleted from the queue: {run.lost:,}")
-    requested = stats.get("titles/asked", 0)
+    requested = stats.get("titles/requested", 0)
     if requested and not any(
         stats.get(f"titles/{outcome}") for outcome in ("stored", "absent", "fresh")
     ):

@@ -91,7 +91,7 @@ class Progress:
             self._log(
                 "%d of %d titles done (%.0f a minute): %s",
                 done,
-                stats.get_value("titles/asked", 0),
+                stats.get_value("titles/requested", 0),
                 60 * done / max(now - self._started, self._interval),
                 ended or "none",
             )

@@ -111,7 +111,7 @@ class FrontierScheduler(BaseScheduler):
     A run is joined when `MovieSpider.start` begins. Until then, as in `scrapy shell` and `fetch`,
     requests are kept in memory and nothing is joined.
 
-    It counts what became of the titles that this process was handed, in `titles/asked` and
+    It counts what became of the titles that this process was handed, in `titles/requested` and
     `titles/<outcome>`; `frontier/dead_letters`, `frontier/given_back` and `frontier/errors` (steps
     that failed); and at the end it sets `frontier/run/<figure>` to the account of the whole run.
     """
@@ -323,12 +323,12 @@ class FrontierScheduler(BaseScheduler):
         elif end.kind in {"back", "last"}:
             stats.inc_value("frontier/given_back")
             if lease.is_title:
-                stats.inc_value("titles/asked", -1)  # the worker that gets it next counts it
+                stats.inc_value("titles/requested", -1)  # the worker that gets it next counts it
         for outcome in TITLE_OUTCOMES:
             if number := end.outcomes.get(outcome, 0):
                 stats.inc_value(f"titles/{outcome}", number)
                 if not lease.is_title:  # a title of a pass over datasets
-                    stats.inc_value("titles/asked", number)
+                    stats.inc_value("titles/requested", number)
         if len(self.outbox.ends) >= BATCH or not self._held:
             self._wake.set()
 
@@ -518,7 +518,7 @@ class FrontierScheduler(BaseScheduler):
         self._ready.append(request)
         if lease.is_title:
             # A worker counts the titles that it was handed, whichever worker found them.
-            self.crawler.stats.inc_value("titles/asked")
+            self.crawler.stats.inc_value("titles/requested")
 
     def _bury(self, delivery: Delivery, reason: str) -> None:
         end = End(id=delivery.id, kind="dead", number=delivery.number, reason=reason)

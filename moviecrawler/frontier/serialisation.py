@@ -56,7 +56,7 @@ class DueTitle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     next."""
     evidence: IdSource | None
     """Where the ids come from; None for one that needs no check."""
-    wanted: TitleFacts | None
+    expected: TitleFacts | None = msgspec.field(name="wanted")
     """Facts that the page is compared with before it is accepted; None exactly when `evidence`
     is."""
 

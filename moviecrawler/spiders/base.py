@@ -443,8 +443,8 @@ class MovieSpider(RunSpider):
         movie.scraped_at = now
         self.crawler.signals.send_catch_log(title_read, movie=movie, response=response)
         movie.note = note = self._note_of(movie, site_id, due)
-        if due is not None and due.wanted is not None:
-            self._compare(movie, due, due.wanted, note)
+        if due is not None and due.expected is not None:
+            self._compare(movie, due, due.expected, note)
         yield from self._next_id(note, due)
         yield self.complete(movie, response)
         for season in seasons:
@@ -488,9 +488,9 @@ class MovieSpider(RunSpider):
         note.released = release_of(movie.release_date, movie.year)
         return note
 
-    def _compare(self, movie: Movie, due: DueTitle, wanted: TitleFacts, note: Fetched) -> None:
+    def _compare(self, movie: Movie, due: DueTitle, expected: TitleFacts, note: Fetched) -> None:
         """Note whether a page is that of the title for which it was fetched."""
-        verdict = verify(wanted, movie, due.evidence)
+        verdict = verify(expected, movie, due.evidence)
         note.decision = verdict.decision
         note.score = verdict.score
         note.reasons = verdict.reasons
@@ -498,7 +498,7 @@ class MovieSpider(RunSpider):
             note.has_more_ids = bool(due.ids)
             message = "%s is %s for %s: %s"
             self.logger.info(
-                message, movie.site_id, verdict.decision, wanted.title, verdict.reasons
+                message, movie.site_id, verdict.decision, expected.title, verdict.reasons
             )
 
     def title_failed(self, failure: Failure) -> Iterator[Result]:

@@ -169,7 +169,7 @@ def test_imdb_titles_come_from_its_datasets_where_its_pages_may_not_be_had(due: 
     assert due.states() == {"ok": TITLES}
     assert due.pages() == {}
     assert due.sql("SELECT DISTINCT source::text FROM records") == [("dataset",)]
-    assert due.fetch("imdb", "via=datasets").stat("titles/asked") == 0
+    assert due.fetch("imdb", "via=datasets").stat("titles/requested") == 0
     due.sql("UPDATE title_sites SET next_due = 'epoch'")
     away = {"IMDB_DATASETS_URL": "http://127.0.0.1:1", "RETRY_TIMES": "0"}
     assert due.fetch("imdb", "via=datasets", FRONTIER_PATIENCE="1", **away).code == 1

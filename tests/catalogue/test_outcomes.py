@@ -73,8 +73,11 @@ def test_an_id_that_wikidata_names_is_checked_against_its_page(store: Catalogued
     store.bring_in(wikidata(1, "m/secret"))
     (found,) = store.due(site=SITE)
     assert (found.ids, found.evidence) == (["m/secret"], "wikidata")
-    assert found.wanted is not None
-    assert (found.wanted.title, found.wanted.original_title) == ("비밀의 정원", "Bimirui jeongwon")
+    assert found.expected is not None
+    assert (found.expected.title, found.expected.original_title) == (
+        "비밀의 정원",
+        "Bimirui jeongwon",
+    )
     store.write(page(SITE, "m/secret", "The Secret Garden", year=2002))
     store.write(page("imdb", "tt1000001", "비밀의 정원", imdb_id="tt1000001", year=2001))
     assert store.sql("SELECT count(*) FROM scoreboard") == [(2,)]
@@ -195,7 +198,7 @@ def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
     # What a person accepts is fetched then, and needs no check; what a person refused stays
     # refused.
     (again,) = store.due(site=SITE)
-    assert (again.ids, again.wanted, store.state("tt1000001", SITE).id_source) == (
+    assert (again.ids, again.expected, store.state("tt1000001", SITE).id_source) == (
         ["m/dune"],
         None,
         "given",
@@ -214,7 +217,7 @@ def test_listed_ids_are_tried_by_year_and_never_another_titles(store: Catalogued
     store.write(page(SITE, "m/dune_2021", "Dune", year=2021))
     store.record(judged("m/dune_2021", store.title_id()))
     (left,) = store.unfound()  # whose namesake is no rival any more
-    assert (left.ids, left.wanted and left.wanted.rivals) == (["m/dune", "m/1000086-dune"], [])
+    assert (left.ids, left.expected and left.expected.rivals) == (["m/dune", "m/1000086-dune"], [])
 
 
 def listed(

@@ -32,6 +32,6 @@ def test_figures_without_labels_begin_at_zero() -> None:
 
 
 def test_only_listed_stats_are_told_and_a_reason_counts_as_one() -> None:
-    told = {"blocks/imdb/refusal": 2, "titles/asked": 5}
+    told = {"blocks/imdb/refusal": 2, "titles/requested": 5}
     stats = {"blocks/imdb/stopped": "HTTP status 403", "finish_reason": "finished", **told}
     assert selected(stats) == {"blocks/imdb/stopped": 1.0, **told}

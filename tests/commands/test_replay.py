@@ -176,16 +176,16 @@ def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) 
     ended = crawled.run(*command, *ONE_FILE, data=tmp_path)
     assert ended.code == 3
     assert ended.stat("frontier/run/open") == len(files) - 1
-    read = ended.stat("titles/asked")
+    read = ended.stat("titles/requested")
     assert 0 < read <= BATCH_ITEMS
     # One of another site is none of it.
     assert crawled.run("replay", "--site", "metacritic", str(tmp_path), data=tmp_path).code == 0
     ended = crawled.run(*command, data=tmp_path)
     assert ended.code == 0
-    assert ended.stat("titles/asked") == TITLES + 1 - read
+    assert ended.stat("titles/requested") == TITLES + 1 - read
     assert len(ended.movies) == TITLES + LIMIT
     # It is over, so that the same command begins the next one.
-    assert crawled.run(*command, data=tmp_path).stat("titles/asked") == TITLES + 1
+    assert crawled.run(*command, data=tmp_path).stat("titles/requested") == TITLES + 1
 
 
 def test_a_replay_that_was_killed_goes_on(crawled: Crawled, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_workers_with_one_redis_share_the_files(
         folder = tmp_path / str(number)
         ended = crawled.run("replay", source, *arguments, data=folder, REDIS_URL=redis_url)
         assert ended.code == (0 if number else 3), ended.log
-        requested += ended.stat("titles/asked")
+        requested += ended.stat("titles/requested")
     assert requested == len(crawled.movies) + 1
     ended = crawled.run("progress", "--all", data=tmp_path, REDIS_URL=redis_url)
     assert re.search(r"replay +finished .*  archive-s3-test-", ended.output)

@@ -13,7 +13,7 @@ from tests.shared import PROJECT
 
 RUN = Account(requested=100, titles=100, stored=98, absent=2)
 WELL = {
-    "titles/asked": 100,
+    "titles/requested": 100,
     "titles/stored": 98,
     "titles/absent": 2,
     "downloader/response_count": 100,
@@ -90,9 +90,9 @@ def test_what_is_wrong_is_said_in_a_sentence(stats: dict[str, Any], problem: str
         {},
         {"blocks/imdb/challenge": 5, "extraction/errors/title": 5},
         {"blocks/imdb/challenge": 9, "downloader/response_count": 19},
-        {"titles/asked": 0, **NONE_STORED},
-        {"titles/asked": 0, "finish_reason": "budget_spent", **NONE_STORED},
-        {"titles/asked": 0, "finish_reason": "shutdown", **NONE_STORED},
+        {"titles/requested": 0, **NONE_STORED},
+        {"titles/requested": 0, "finish_reason": "budget_spent", **NONE_STORED},
+        {"titles/requested": 0, "finish_reason": "shutdown", **NONE_STORED},
         {"finish_reason": "closespider_itemcount"},
         # A pass over datasets fetches few files, and stores titles all the while.
         {"downloader/response_count": 7, "pages/read": 0},

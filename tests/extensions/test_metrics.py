@@ -48,7 +48,7 @@ def test_file_tells_what_was_stored_and_grows_with_each_crawl(
         assert finished.code == 0, finished.log
         families = read(tmp_path)
         for name, labels, expected in (
-            ("titles_asked", {}, 20),
+            ("titles_requested", {}, 20),
             ("titles", {"outcome": "stored"}, 19),
             ("titles", {"outcome": "absent"}, 1),
             ("store_items", {"store": "sqlite", "outcome": "durable"}, 21),

@@ -24,7 +24,7 @@ def test_log_says_how_far_a_crawl_is_and_less_and_less_often_what_it_waits_for(
     shown = Progress.from_crawler(crawler)
     caplog.clear()
     stats = {
-        "titles/asked": 20,
+        "titles/requested": 20,
         "titles/stored": 5,
         "titles/absent": 1,
         "downloader/response_count": 6,

@@ -40,8 +40,8 @@ def test_request_comes_back_as_it_was(spider: ImdbSpider) -> None:
 
 
 def test_request_for_a_title_that_is_due_comes_back_as_it_was(spider: ImdbSpider) -> None:
-    wanted = TitleFacts(title="É ☃", kind="movie", year=1999)
-    due = DueTitle(title_id=7, boosted=True, ids=["tt2"], evidence="given", wanted=wanted)
+    expected = TitleFacts(title="É ☃", kind="movie", year=1999)
+    due = DueTitle(title_id=7, boosted=True, ids=["tt2"], evidence="given", expected=expected)
     request = spider.title_request("tt0000001", None, due)
     back = decode(encode(request).encode(), spider)
     assert back.to_dict(spider=spider) == request.to_dict(spider=spider)

@@ -65,7 +65,7 @@ def test_a_list_of_series_gives_their_seasons_too(
     expected = shown_of(site, listed=True)
     assert stored(finished) == expected
     series = [site_id for site_id, (kind, _) in expected.items() if kind == "series"]
-    assert finished.stat("titles/asked") == finished.stat("titles/stored") == len(series)
+    assert finished.stat("titles/requested") == finished.stat("titles/stored") == len(series)
     assert finished.stat("seasons/listed") == len(expected) - len(series)
     pages = [path for path in counts(replica, site)["paths"] if "tv/" in path or "/shows/" in path]
     assert len(pages) == len(series), "no season's own page is fetched"

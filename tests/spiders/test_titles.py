@@ -39,7 +39,7 @@ def test_title_whose_reader_fails_as_nobody_foresaw_is_a_miss(
 def test_the_next_id_that_may_be_a_titles_is_tried_when_the_site_has_no_such_page() -> None:
     spider = spider_of(ImdbSpider)
     ids = ["tt0900005", "tt0900006"]
-    due = DueTitle(title_id=1, ids=ids, boosted=False, evidence="list", wanted=None)
+    due = DueTitle(title_id=1, ids=ids, boosted=False, evidence="list", expected=None)
     request = spider._due_request(due)
     absent = SimpleNamespace(value=HttpError(Response(request.url, status=404)), request=request)
     _, following = spider.title_failed(absent)

@@ -29,7 +29,7 @@ _KNOWN_BATCH = 10_000
 """Rows that are fetched at once."""
 
 
-def wanted_titles(cursor: Cursor, site: Site, titles: Collection[int]) -> dict[int, TitleFacts]:
+def expected_titles(cursor: Cursor, site: Site, titles: Collection[int]) -> dict[int, TitleFacts]:
     """Return the facts that a page of the site is compared with, with rivals, by title id.
 
     Titles without a name are left out.
