@@ -38,7 +38,7 @@ pytest_plugins = [
     "tests.services.replica",
     "tests.services.https",
     "tests.services.tor",
-    "tests.frontier.workers",
+    "tests.workers",
     "tests.services.browser",
 ]
 

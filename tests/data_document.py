@@ -18,7 +18,7 @@ from moviecrawler.database.sqlite import SqliteTables, open_sqlite
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
-from tests.pipelines.runs import record_of
+from tests.runs import record_of
 from tests.shared import PROJECT
 
 DOCUMENT = PROJECT / "moviecrawler" / "examples" / "DATA.md"

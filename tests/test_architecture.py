@@ -1,5 +1,6 @@
 """The shape of the house: which part may import which, settings that are read, lines that fit."""
 
+import ast
 import doctest
 import importlib
 import re
@@ -150,3 +151,16 @@ def test_readme_of_a_folder_names_its_modules() -> None:
         ]
         unnamed += [f"{readme}: {path.name}" for path in modules if not any(map(path.match, named))]
     assert unnamed == []
+
+
+def test_what_tests_of_several_folders_share_lies_in_none_of_them() -> None:
+    """Benchmarks are programs, which tests may run, and which use what is there."""
+    shared = {"benchmarks", "services"}
+    wrong = []
+    for path in sorted((PROJECT / "tests").glob("*/**/*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests."):
+                _, folder, *modules = str(node.module).split(".")
+                if modules and folder not in {path.parent.name, *shared}:
+                    wrong.append(f"{path.relative_to(PROJECT)}: {node.module}")
+    assert [each for each in wrong if not each.startswith("tests/benchmarks/")] == []

@@ -9,9 +9,9 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.pictures import WIDTH, datasette, show
-from tests.pipelines.runs import make_movie, record_of
-from tests.pipelines.stored import opened
+from tests.runs import make_movie, record_of
 from tests.services.browser import Browser
+from tests.stored import opened
 from tests.waiting import LONGEST, wait_for
 
 pytestmark = pytest.mark.browser

@@ -30,8 +30,8 @@ from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Record
 from moviecrawler.sites.ids import title_url
 from tests.benchmarks.harness import Command, numbers, ours, run, table
-from tests.catalogue.files import FileServer
-from tests.pipelines.stored import opened
+from tests.file_server import FileServer
+from tests.stored import opened
 
 FILES = {
     "title.basics": "tconst titleType primaryTitle originalTitle isAdult startYear endYear"

@@ -49,7 +49,7 @@ from contextlib import closing
 from pathlib import Path
 from moviecrawler.datasets.tables import Tables
 from moviecrawler.datasets.titles import dataset_names
-from tests.datasets.rows import movies_of
+from tests.dataset_files import movies_of
 folder = Path(sys.argv[1])
 names = dataset_names("basics,ratings,crew,principals,names,akas,episode")
 files = {name: folder / f"{name}.tsv.gz" for name in names}

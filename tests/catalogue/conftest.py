@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.catalogue.catalogued import Catalogued
-from tests.catalogue.crawls import Due
+from tests.catalogued import Catalogued
+from tests.due_crawls import Due
 from tests.services.postgres import execute, new_database
 
 _FILLED = "records titles title_sites listed_ids imports imdb_episodes misses feeds"

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.catalogue.crawls import Due
+from tests.due_crawls import Due
 
 
 @pytest.mark.promise(

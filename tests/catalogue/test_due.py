@@ -17,7 +17,7 @@ from moviecrawler.catalogue.rows import ListedTitle
 from moviecrawler.database.connection import Database
 from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
-from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, row
+from tests.catalogued import DAY, NOW, Catalogued, outcome, row
 
 SECOND = timedelta(seconds=1)
 

@@ -8,8 +8,8 @@ import pytest
 from moviecrawler.basics.errors import ExtractionError, TransientStoreError
 from moviecrawler.catalogue.episodes_import import ImdbEpisodes
 from moviecrawler.catalogue.loading import Done, Imported
-from tests.catalogue.catalogued import Catalogued
-from tests.datasets.rows import put
+from tests.catalogued import Catalogued
+from tests.dataset_files import put
 
 N = r"\N"
 PLACES = [

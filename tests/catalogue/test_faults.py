@@ -16,10 +16,10 @@ import redis
 
 from moviecrawler.basics.clock import utc_text
 from moviecrawler.replica.collection import Collection
-from tests.catalogue.catalogued import Catalogued
-from tests.catalogue.crawls import Due
+from tests.catalogued import Catalogued
 from tests.crawling import change, crawl_command
-from tests.frontier.keys import SiteKeys
+from tests.due_crawls import Due
+from tests.run_keys import SiteKeys
 from tests.services.replica import IDS, TITLES, ForkedReplica
 from tests.waiting import LONGEST, wait_for
 

@@ -9,8 +9,8 @@ from moviecrawler.items import Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.sites import SCOREBOARD_KINDS
 from moviecrawler.sites.replicas import Title
-from tests.catalogue.crawls import Due
 from tests.crawling import change, counts, reset
+from tests.due_crawls import Due
 from tests.services.replica import TITLES, ForkedReplica
 from tests.waiting import LONGEST, wait_for
 

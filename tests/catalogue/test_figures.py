@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from moviecrawler.catalogue.figures import SiteFigures, figures
-from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, row
+from tests.catalogued import DAY, NOW, Catalogued, outcome, row
 
 TODAY = date(2026, 11, 21)
 

@@ -10,8 +10,8 @@ from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.loading import Imported, load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
-from tests.catalogue.catalogued import NOW, Catalogued, judged, outcome, page, row, wikidata
-from tests.pipelines.stored import board_of
+from tests.catalogued import NOW, Catalogued, judged, outcome, page, row, wikidata
+from tests.stored import board_of
 
 
 @pytest.mark.promise(

@@ -12,7 +12,7 @@ from moviecrawler.catalogue.figures import reviews
 from moviecrawler.catalogue.outcomes import decide
 from moviecrawler.catalogue.rows import ListedTitle
 from moviecrawler.items import Fetched
-from tests.catalogue.catalogued import DAY, NOW, Catalogued, judged, outcome, page, row, wikidata
+from tests.catalogued import DAY, NOW, Catalogued, judged, outcome, page, row, wikidata
 
 SITE: Any = "rottentomatoes"
 OLD = date(1999, 3, 31)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from moviecrawler.frontier.serialisation import DueTitle
-from tests.catalogue.catalogued import (
+from tests.catalogued import (
     DAY,
     NOW,
     Catalogued,
@@ -16,7 +16,7 @@ from tests.catalogue.catalogued import (
     row,
     wikidata,
 )
-from tests.pipelines.runs import led_from
+from tests.runs import led_from
 
 SITE: Any = "rottentomatoes"
 

@@ -20,8 +20,8 @@ from moviecrawler.items import ListPage, Movie, Score, Site
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.crawling import Finished, scrapy
-from tests.pipelines.runs import make_list, record_of
-from tests.pipelines.stored import BoardRow, board_of, opened
+from tests.runs import make_list, record_of
+from tests.stored import BoardRow, board_of, opened
 
 
 def title(site: Site, site_id: str, name: str, *scores: Score, **more: Any) -> Movie:

@@ -7,7 +7,7 @@ from moviecrawler.catalogue.due import search_unfound
 from moviecrawler.catalogue.figures import due
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.items import CoveredBySeries, Score
-from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, page, row
+from tests.catalogued import DAY, NOW, Catalogued, outcome, page, row
 
 SITE: Any = "metacritic"
 WEEK = 7 * DAY

@@ -14,7 +14,7 @@ from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.imdb_import import ImdbDatasets
 from moviecrawler.catalogue.tmdb_import import TmdbExport
 from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
-from tests.datasets.rows import put
+from tests.dataset_files import put
 
 MANY = range(1, 2_001)
 ROWS = {

@@ -14,8 +14,8 @@ from moviecrawler.catalogue.popularity import popularity_of_tmdb, popularity_of_
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.tmdb_import import TmdbExport, file_name
 from moviecrawler.datasets.files import DownloadError, FileClient
-from tests.catalogue.files import FileServer
-from tests.datasets.rows import put
+from tests.dataset_files import put
+from tests.file_server import FileServer
 
 ROWS = (
     "tt0000001|movie|Salt Harbour|Havn av salt|2001|\\N|104|Drama",

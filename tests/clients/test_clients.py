@@ -19,12 +19,12 @@ import pytest
 from urllib3 import encode_multipart_formdata
 
 from moviecrawler.pipelines.sqlite import SqliteStore
-from tests.deploy.checkout import Ran, run
-from tests.pipelines.runs import make_movie, record_of
-from tests.pipelines.stored import opened
+from tests.checkout import Ran, run
+from tests.runs import make_movie, record_of
 from tests.services.nodes import Node, cluster, free_port, toy_egg
 from tests.services.redis import RedisServer
 from tests.shared import PROJECT
+from tests.stored import opened
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.clients

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.checkout import Ran, copy_project, run
+from tests.checkout import Ran, copy_project, run
 from tests.services.nodes import AUTH, DEPLOY_PASSWORD, Node, toy_egg
 
 SPIDERS = ["imdb", "metacritic", "rottentomatoes"]

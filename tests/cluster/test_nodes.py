@@ -20,7 +20,7 @@ from moviecrawler.cluster.jobs import RESULTS, Result
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState
 from moviecrawler.sites import SITES
-from tests.deploy.checkout import run
+from tests.checkout import run
 from tests.services.nodes import (
     AUTH,
     DEPLOY_PASSWORD,

@@ -19,7 +19,7 @@ from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState
 from moviecrawler.cluster.website import refusal
-from tests.deploy.checkout import run
+from tests.checkout import run
 from tests.services.nodes import AUTH, DEPLOY_PASSWORD, Node, toy_egg
 from tests.shared import PROJECT
 

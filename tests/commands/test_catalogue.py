@@ -13,7 +13,7 @@ import pytest
 
 from moviecrawler.catalogue.wikidata_import import QUERY
 from moviecrawler.replica.process import ReplicaProcess
-from tests.catalogue.catalogued import Catalogued, judged, outcome, row
+from tests.catalogued import Catalogued, judged, outcome, row
 from tests.crawling import Finished, counts, environment, scrapy
 from tests.processes import start
 from tests.services.postgres import execute

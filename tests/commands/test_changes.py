@@ -15,10 +15,9 @@ from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Store
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
-from tests.pipelines.runs import make_movie, record_of
-from tests.pipelines.stored import opened
-from tests.pipelines.test_contract import RENT, STREAM
+from tests.runs import RENT, STREAM, make_movie, record_of
 from tests.services.replica import IDS
+from tests.stored import opened
 
 TODAY = datetime.now(UTC).replace(microsecond=0)
 LONG_AGO = TODAY - timedelta(days=9)

@@ -9,7 +9,7 @@ import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts, scrapy
-from tests.pipelines.limited import IMPATIENT
+from tests.limited import IMPATIENT
 
 
 @pytest.mark.promise(

@@ -13,10 +13,10 @@ from moviecrawler.frontier.contract import Worker
 from moviecrawler.frontier.runs import describe_crawl, run_name
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, crawl, scrapy
-from tests.frontier.passes import make_pass
-from tests.frontier.workers import Workers, keys_of, paused
+from tests.passes import make_pass
 from tests.services.replica import IDS
 from tests.waiting import wait_for
+from tests.workers import Workers, keys_of, paused
 
 FORGED = '["parse_title","https://example.com/\\u001b[2J",{},"page"]'
 

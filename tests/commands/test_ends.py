@@ -24,12 +24,12 @@ from moviecrawler.items import Site as SiteName
 from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from tests.accounts import Summary, check_crawl
-from tests.catalogue.crawls import Due
 from tests.crawling import FAST, Finished, change, counts, crawl, crawl_command, environment, scrapy
-from tests.datasets.rows import put
-from tests.middlewares.sites import Site, Told
-from tests.pipelines.limited import IMPATIENT
+from tests.dataset_files import put
+from tests.due_crawls import Due
+from tests.limited import IMPATIENT
 from tests.processes import Process, start
+from tests.scripted_site import Site, Told
 from tests.services.redis import RedisServer
 from tests.services.replica import COLLECTION, IDS
 from tests.services.s3 import CREDENTIALS, objects

@@ -10,9 +10,9 @@ import pytest
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
-from tests.catalogue.catalogued import Catalogued, page, row
-from tests.datasets.rows import put
-from tests.pipelines.runs import make_movie, record_of
+from tests.catalogued import Catalogued, page, row
+from tests.dataset_files import put
+from tests.runs import make_movie, record_of
 
 TITLES = """imdb_id,title,year,runtime_minutes,directors,votes
 tt0000001,Salt Harbour,2001,92,Mara Levin,90000

@@ -14,9 +14,9 @@ from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
 from tests.crawling import environment, scrapy
-from tests.frontier.workers import make_run
 from tests.processes import start
 from tests.waiting import LONGEST
+from tests.workers import make_run
 
 
 @pytest.mark.parametrize(

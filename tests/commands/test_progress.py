@@ -9,9 +9,9 @@ import pytest
 import redis
 
 from tests.crawling import Finished, scrapy
-from tests.frontier.keys import RunKeys
-from tests.frontier.passes import make_pass
-from tests.frontier.workers import make_run
+from tests.passes import make_pass
+from tests.run_keys import RunKeys
+from tests.workers import make_run
 
 TITLES = 60
 

@@ -18,8 +18,8 @@ from moviecrawler.proxies.pools import Ban
 from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, scrapy
-from tests.frontier.keys import bans_key
-from tests.proxies.fleets import crawl_imdb, write_pools
+from tests.fleets import crawl_imdb, write_pools
+from tests.run_keys import bans_key
 from tests.services.forward_proxy import Mode, ProxyFleet
 
 

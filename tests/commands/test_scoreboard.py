@@ -16,7 +16,7 @@ from moviecrawler.database.sqlite import FILE, open_sqlite, read_sqlite
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
-from tests.pipelines.runs import make_movie, record_of, running
+from tests.runs import make_movie, record_of, running
 from tests.services.replica import IDS
 from tests.shared import PROJECT
 from tests.tables import read_movies

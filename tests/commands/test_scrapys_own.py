@@ -16,7 +16,7 @@ from moviecrawler.spiders import contracts
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from tests.crawling import scrapy
-from tests.extract.golden import GOLDEN
+from tests.golden import GOLDEN
 from tests.services.replica import COLLECTION
 
 QUIET = ["--nolinks", "--nocolour", "-L", "ERROR"]

@@ -14,13 +14,13 @@ import pytest
 
 from moviecrawler.database.connection import Database
 from moviecrawler.replica.collection import Collection
-from tests.dashboard.operated import DONE, HOSTILE, LOGIN, PASSWORD, PER_DAY, USER, Operated
-from tests.frontier.workers import keys_of
+from tests.operated import DONE, HOSTILE, LOGIN, PASSWORD, PER_DAY, USER, Operated
 from tests.services.nodes import Node, cluster, project_egg
 from tests.services.postgres import new_database
 from tests.services.redis import RedisServer
 from tests.services.replica import ForkedReplica
 from tests.waiting import wait_for
+from tests.workers import keys_of
 
 TITLES = 700
 PER_SECOND = 3

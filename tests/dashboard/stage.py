@@ -30,9 +30,9 @@ from moviecrawler.dashboard.sources import Sources
 from moviecrawler.database.connection import Database
 from moviecrawler.frontier.contract import RunName, Worker
 from moviecrawler.frontier.runs import describe_arguments, name_of_arguments
-from tests.dashboard.operated import HOSTILE
-from tests.frontier.keys import RunKeys, SiteKeys
-from tests.frontier.passes import make_pass
+from tests.operated import HOSTILE
+from tests.passes import make_pass
+from tests.run_keys import RunKeys, SiteKeys
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
 from tests.services.threads import QuietHandler, Server

@@ -17,8 +17,8 @@ from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.site import MENU, Root
 from moviecrawler.dashboard.sources import PageReads, Sources
-from tests.dashboard.operated import text_of
-from tests.frontier.passes import make_pass
+from tests.operated import text_of
+from tests.passes import make_pass
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for

@@ -15,9 +15,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.expected_conditions import url_contains
 from selenium.webdriver.support.ui import WebDriverWait
 
-from tests.dashboard.operated import text_of
 from tests.dashboard.pictures import VIEWS, View, look, pages_of
 from tests.dashboard.stage import DONE, FAILED, RUNNING, STATES, StageState, stage
+from tests.operated import text_of
 from tests.services.browser import Browser
 from tests.waiting import LONGEST, wait_for
 

@@ -17,8 +17,8 @@ from moviecrawler.dashboard import site
 from moviecrawler.frontier.contract import RunName, Worker
 from moviecrawler.frontier.redis_backend import RedisBackend
 from moviecrawler.frontier.runs import describe_arguments, name_of_arguments, replica_hosts
-from tests.dashboard import operated
-from tests.dashboard.operated import (
+from tests import operated
+from tests.operated import (
     DONE,
     HOSTILE,
     PER_DAY,
@@ -28,8 +28,8 @@ from tests.dashboard.operated import (
     query,
     text_of,
 )
-from tests.frontier.keys import SiteKeys
-from tests.frontier.passes import make_pass
+from tests.passes import make_pass
+from tests.run_keys import SiteKeys
 from tests.waiting import wait_for
 
 PAGES = [

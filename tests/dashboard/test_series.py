@@ -14,10 +14,10 @@ from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.rendering import STATIC
 from moviecrawler.dashboard.sources import Sources
 from moviecrawler.dashboard.titles import Titles
-from tests.dashboard.operated import contrast
-from tests.pipelines.test_postgres import write
-from tests.pipelines.test_seasons import IMDB, METACRITIC, RATED, TOMATOES
+from tests.invented_series import IMDB, METACRITIC, RATED, TOMATOES
+from tests.operated import contrast
 from tests.services.postgres import execute
+from tests.stored import write
 
 EPISODES = 30
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.database.sqlite import FILE, read_sqlite
+from moviecrawler.database.sqlite import read_sqlite
 from tests.services.postgres import execute
+from tests.stored import browse
 
 PROGRAM = """
 import dataclasses, sys
@@ -68,14 +69,3 @@ def test_a_new_field_and_a_new_score_are_everywhere(
         (cells,) = csv.DictReader(file)
     assert (cells["uk_certificate"], cells["stars"], cells["star_votes"]) == ("12A", "91", "7")
     assert browse(tmp_path, "/movies/movies.json?_shape=array&stars=91").count("12A") == 1
-
-
-def browse(folder: Path, path: str) -> str:
-    """Return what Datasette answers about a folder's database."""
-    from click.testing import CliRunner  # noqa: PLC0415 - the rest needs no Datasette
-    from datasette.cli import cli  # noqa: PLC0415 - as above
-
-    files = [str(folder / FILE), "-m", str(folder / "metadata.json")]
-    ended = CliRunner().invoke(cli, ["serve", *files, "--get", path])
-    assert ended.exit_code == 0, ended.output
-    return ended.output

@@ -21,8 +21,8 @@ from moviecrawler.database.records import read_stored
 from moviecrawler.database.sqlite import FILE, SqliteTables, open_sqlite
 from moviecrawler.items import Movie
 from moviecrawler.sites import SCORE_SITES, SCORES
-from tests.pipelines.stored import board_of, in_order
 from tests.services.postgres import execute
+from tests.stored import board_of, in_order
 from tests.waiting import wait_for
 
 OLD = Path(__file__).with_name("version_1")

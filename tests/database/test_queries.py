@@ -23,11 +23,11 @@ from moviecrawler.pipelines.datasette import queries, query_name
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES
 from tests.crawling import crawl
-from tests.pipelines.runs import make_movie, record_of
-from tests.pipelines.stored import opened
-from tests.pipelines.test_seasons import IMDB, METACRITIC, RATED, TOMATOES
+from tests.invented_series import IMDB, METACRITIC, RATED, TOMATOES
+from tests.runs import make_movie, record_of
 from tests.services.postgres import execute, new_database
 from tests.services.replica import ForkedReplica
+from tests.stored import opened
 
 NOW = utc_now()
 README = Path(moviecrawler.database.__path__[0], "README.md").read_text("utf-8")

@@ -14,9 +14,9 @@ from moviecrawler.database.board import Wanted, read_board
 from moviecrawler.database.reading import reading_sqlite
 from moviecrawler.database.sqlite import FILE, open_sqlite
 from moviecrawler.pipelines.sqlite import SqliteStore
-from tests.pipelines.runs import make_movie, record_of
-from tests.pipelines.stored import opened
 from tests.processes import CONTEXT
+from tests.runs import make_movie, record_of
+from tests.stored import opened
 
 _NOBODY = 65_534
 

@@ -15,13 +15,13 @@ from scrapy.http import Response
 from moviecrawler.database.sqlite import open_sqlite
 from moviecrawler.datasets.passes import DatasetPass
 from moviecrawler.spiders.imdb import ImdbSpider
-from tests.catalogue.files import FileServer
+from tests.answers import spider_of
 from tests.crawling import Finished, crawl_command, environment, scrapy
-from tests.datasets.rows import put
-from tests.middlewares.sites import Site, Told
-from tests.pipelines.stored import board_of, sqlite_movies
+from tests.dataset_files import put
+from tests.file_server import FileServer
 from tests.processes import start
-from tests.spiders.answers import spider_of
+from tests.scripted_site import Site, Told
+from tests.stored import board_of, sqlite_movies
 from tests.waiting import wait_for
 
 RATINGS = {"tt0900001": ("8.7", 30_000), "tt0900002": ("6.1", 1_000), "tt0900003": ("5.0", 2_000)}

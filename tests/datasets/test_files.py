@@ -17,7 +17,7 @@ import pytest
 
 from moviecrawler.datasets import files
 from moviecrawler.datasets.files import DownloadError, FileClient, MissingFileError
-from tests.catalogue.files import FileServer, Reply
+from tests.file_server import FileServer, Reply
 from tests.waiting import wait_for
 
 BODY = gzip.compress(encodebytes(os.urandom(2_300_000)), 0)

@@ -14,11 +14,11 @@ import msgspec
 import pytest
 
 from moviecrawler.items import Credit, Movie, OtherTitle
-from tests.catalogue.files import FileServer
 from tests.crawling import crawl_command, scrapy
-from tests.pipelines.stored import sqlite_movies
+from tests.file_server import FileServer
 from tests.services.postgres import postgres_movies
 from tests.shared import SHARED
+from tests.stored import sqlite_movies
 from tests.tables import read_movies
 
 pytestmark = pytest.mark.shared("datasets")

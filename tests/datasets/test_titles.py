@@ -13,8 +13,8 @@ from moviecrawler.basics.errors import ExtractionError, InterruptedReadError, Mo
 from moviecrawler.datasets.tables import COLUMNS, NO_ID, Tables
 from moviecrawler.datasets.titles import MissingTitle, read_titles
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
-from tests.datasets.rows import READ_AT, movies_of, put
-from tests.pipelines.runs import largest_file
+from tests.dataset_files import READ_AT, movies_of, put
+from tests.runs import largest_file
 
 GIVEN: dict[str, list[str | bytes]] = {
     "title.basics": [r"tt0900001|movie|The Kettle|Der Kessel|1999|\N|118|Comedy,Drama"],

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.checkout import copy_project
+from tests.checkout import copy_project
 from tests.services.nodes import free_port
 from tests.services.redis import executable
 from tests.shared import PROJECT

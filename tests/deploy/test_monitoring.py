@@ -22,9 +22,9 @@ from moviecrawler.cluster import keys
 from moviecrawler.cluster.figures import FIGURES
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, crawl, reset
-from tests.extensions.test_coverage import IDENTITY, RATING
-from tests.frontier.passes import make_pass
-from tests.pipelines.limited import IMPATIENT
+from tests.limited import IMPATIENT
+from tests.passes import make_pass
+from tests.services.changing_replica import IDENTITY, RATING
 from tests.services.nodes import Node, cluster, free_port, project_egg, toy_egg
 from tests.services.postgres import execute
 from tests.services.redis import RedisServer

@@ -12,6 +12,7 @@ from moviecrawler.politeness.kept_pages import MAX_PAGES
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, crawl, scrapy
+from tests.services.changing_replica import IDENTITY, RATING
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 from tests.services.replica import ForkedReplica
@@ -24,15 +25,7 @@ ASKED_AS_SITES_ARE = json.dumps({"imdb": {"per_second": 50}})
 """Most requests that the crawl has taken up wait at the gate."""
 IN_FLIGHT = 6
 """Pages that are being fetched and read when a crawl stops, at most; they are stored."""
-RATING = {"aggregateRating": "meanOfVotes"}
-"""What the pages call IMDb's rating, and what they call it when they have changed."""
 NO_SCORES = {**RATING, '"metacritic"': '"critics"'}
-IDENTITY = {
-    "titleText": "nameOfTheTitle",
-    "og:title": "og:name",
-    "<title>": "<name>",
-    '"name"': '"called"',
-}
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,6 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from prometheus_client.metrics_core import Metric
-from prometheus_client.parser import text_string_to_metric_families
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.cluster.figures import DESCRIPTOR, FIGURES, Totals
@@ -20,18 +18,7 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SITES
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.crawling import crawl, crawl_command, environment
-
-
-def read(folder: Path, site: str = "imdb") -> dict[str, Metric]:
-    text = (folder / f"moviecrawler_{site}.prom").read_text("utf-8")
-    return {family.name: family for family in text_string_to_metric_families(text)}
-
-
-def value(families: dict[str, Metric], name: str, **labels: str) -> float:
-    (sample,) = [
-        sample for sample in families[name].samples if labels.items() <= sample.labels.items()
-    ]
-    return sample.value
+from tests.metric_files import read, value
 
 
 @pytest.mark.promise(

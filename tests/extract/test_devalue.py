@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from moviecrawler.extract.devalue import unflatten
 from moviecrawler.extract.findings import ShapeError
-from tests.extract.golden import flatten, plain
 from tests.extract.limits import processor_time
+from tests.golden import flatten, plain
 
 
 def value_of(elements: list[Any]) -> Any:

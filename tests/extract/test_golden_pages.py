@@ -14,8 +14,8 @@ from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.pipelines.validate import check
 from moviecrawler.sites.fields import unknown_fields_of
 from moviecrawler.sites.pages import read_page
-from tests.extract.golden import CASES, GOLDEN, body_of, changed_body, changes, facts, read, url_of
 from tests.extract.limits import processor_time
+from tests.golden import CASES, GOLDEN, body_of, changed_body, changes, facts, read, url_of
 
 
 def _fields(record: dict[str, Any]) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from moviecrawler.extract.trees import DEEPEST, MOST_CHILDREN, MOST_TAGS, tree_o
 from moviecrawler.sites import SITES
 from moviecrawler.sites.pages import read_page
 from moviecrawler.sites.sitemaps import read_sitemap
-from tests.extract.golden import body_of, url_of
 from tests.extract.limits import TooSlowError, processor_time
+from tests.golden import body_of, url_of
 
 ADDRESSES = {
     "imdb": "https://www.imdb.com/title/tt9100001/",

@@ -7,7 +7,7 @@ from moviecrawler.sites.identity import ALIAS, Identity, Redirect, identify
 from moviecrawler.sites.ids import title_url
 from moviecrawler.sites.pages import read_page
 from moviecrawler.sites.titles import listed_seasons, new_title
-from tests.extract.golden import body_of, url_of
+from tests.golden import body_of, url_of
 
 WIRE = "tv/the_wire"
 SALT = "tv/salt"

@@ -8,7 +8,7 @@ from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.extract.embedded import check_whole, decode_json, decode_text
 from moviecrawler.extract.findings import ShapeError
 from moviecrawler.sites.pages import read_page
-from tests.extract.golden import body_of
+from tests.golden import body_of
 
 PAGES = ["imdb/title-2025-rank-1046", "metacritic/nuxt3-movie"]
 OTHERS = {

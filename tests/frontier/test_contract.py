@@ -29,7 +29,7 @@ from moviecrawler.frontier.redis_client import connect
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.politeness.budgets import UNLIMITED, Budget
 from moviecrawler.politeness.ledger import Refusal
-from tests.frontier.backends import (
+from tests.backends import (
     DAY_SECONDS,
     RUN,
     Outside,

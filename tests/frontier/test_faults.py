@@ -21,7 +21,6 @@ from moviecrawler.items import Movie
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
-from tests.frontier.workers import SURE, Workers, WorkersOf, paused, workers_on
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 from tests.services.proxy import Proxy
@@ -29,6 +28,7 @@ from tests.services.redis import RedisServer
 from tests.services.replica import IDS, TITLES, ForkedReplica
 from tests.services.s3 import CREDENTIALS, s3_movies
 from tests.waiting import wait_for
+from tests.workers import SURE, Workers, WorkersOf, paused, workers_on
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from moviecrawler.frontier.sqlite_backend import FILE
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
-from tests.frontier.workers import SURE, Workers
 from tests.services.replica import IDS, TITLES, ForkedReplica
 from tests.waiting import wait_for
+from tests.workers import SURE, Workers
 
 logger = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ import redis
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change
-from tests.frontier.workers import Workers, WorkersOf, paused
 from tests.services.replica import IDS, TITLES
 from tests.waiting import wait_for
+from tests.workers import Workers, WorkersOf, paused
 
 ALL = f"ids={','.join(IDS)}"
 SLOWLY: dict[str, Any] = {"CONCURRENT_REQUESTS": "4", "FRONTIER_RUN": "lossy"}

@@ -33,7 +33,7 @@ from moviecrawler.frontier.contract import (
     Push,
 )
 from moviecrawler.frontier.redis_client import connect
-from tests.frontier.backends import (
+from tests.backends import (
     RUN,
     Outside,
     OutsideOfRedis,

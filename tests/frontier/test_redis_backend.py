@@ -9,7 +9,7 @@ import pytest
 from moviecrawler.frontier.contract import End, Push
 from moviecrawler.politeness.budgets import UNLIMITED
 from moviecrawler.politeness.ledger import Refusal
-from tests.frontier.backends import (
+from tests.backends import (
     DAY_SECONDS,
     RUN,
     OutsideOfRedis,

@@ -16,10 +16,10 @@ from moviecrawler.frontier.runs import describe_arguments
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, counts, scrapy
-from tests.frontier.keys import SiteKeys
-from tests.frontier.workers import SURE, WorkersOf, workers_on
+from tests.run_keys import SiteKeys
 from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS, ForkedReplica
 from tests.waiting import wait_for
+from tests.workers import SURE, WorkersOf, workers_on
 
 logger = logging.getLogger(__name__)
 

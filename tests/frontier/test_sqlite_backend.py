@@ -21,7 +21,7 @@ from moviecrawler.frontier.contract import ARGUMENTS, RunName
 from moviecrawler.frontier.sqlite_backend import FILE, LOCKS, SqliteBackend
 from moviecrawler.politeness.budgets import UNLIMITED
 from moviecrawler.politeness.ledger import Refusal
-from tests.frontier.backends import (
+from tests.backends import (
     DAY_SECONDS,
     OutsideOfSqlite,
     account_of,
@@ -92,7 +92,7 @@ _PROCESS = """
 import asyncio, json, sys
 from pathlib import Path
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
-from tests.frontier.backends import ids, open_now, stored, take_arguments, worker
+from tests.backends import ids, open_now, stored, take_arguments, worker
 
 async def main(name, folder, job):
     backend = SqliteBackend(Path(folder))

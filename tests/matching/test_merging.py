@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from moviecrawler.matching.merging import complete, supersedes
 from moviecrawler.sites.fields import known_fields, unknown_in_datasets
-from tests.catalogue.readings import TOLD, reading, said
+from tests.readings import TOLD, reading, said
 
 
 @pytest.mark.promise(

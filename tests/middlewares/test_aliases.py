@@ -12,7 +12,7 @@ from moviecrawler.middlewares import aliases
 from moviecrawler.middlewares.aliases import AliasMiddleware
 from moviecrawler.sites.identity import ALIAS
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
-from tests.spiders.answers import spider_of
+from tests.answers import spider_of
 
 HOME = "https://www.rottentomatoes.com"
 

@@ -19,15 +19,14 @@ from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SITES
 from tests.crawling import Finished, change, counts, crawl, reset, scrapy
-from tests.dashboard.operated import text_of
-from tests.database.test_growing import browse
-from tests.extensions.test_metrics import read, value
-from tests.pipelines.stored import board_of, in_order, sqlite_movies
+from tests.metric_files import read, value
+from tests.operated import text_of
 from tests.services.mongo import mongo_movies
 from tests.services.nodes import cluster, project_egg
 from tests.services.postgres import postgres_movies
 from tests.services.replica import ForkedReplica
 from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_client, s3_movies
+from tests.stored import board_of, browse, in_order, sqlite_movies
 
 SITE = "filmograph"
 DATA = Path(os.environ["OUTSIDE_DATA"])

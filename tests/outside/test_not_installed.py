@@ -15,14 +15,13 @@ from urllib.parse import quote
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
+from tests.checkout import run
 from tests.crawling import Finished, crawl, scrapy
-from tests.dashboard.operated import text_of
-from tests.database.test_growing import browse
-from tests.deploy.checkout import run
-from tests.pipelines.stored import sqlite_movies
+from tests.operated import text_of
 from tests.services.nodes import cluster
 from tests.services.postgres import execute, new_database
 from tests.shared import PROJECT
+from tests.stored import browse, sqlite_movies
 
 SOURCE = PROJECT / "tests" / "filmograph"
 LONGEST = 200

@@ -15,10 +15,9 @@ from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.aliases import valid_aliases
 from moviecrawler.database.connection import Database
 from moviecrawler.items import Credit, Movie, Score
-from tests.pipelines.runs import BEGIN, led_from, make_miss
-from tests.pipelines.stored import BoardRow, Stored, board_of
-from tests.pipelines.test_postgres import title, write
+from tests.runs import BEGIN, led_from, make_miss, title
 from tests.services.postgres import execute
+from tests.stored import BoardRow, Stored, board_of, write
 
 DAY = timedelta(days=1)
 SITE: Any = "rottentomatoes"

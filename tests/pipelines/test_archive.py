@@ -27,7 +27,7 @@ from moviecrawler.pipelines.archive import (
 from moviecrawler.pipelines.s3 import Bucket
 from moviecrawler.pipelines.store import Limits
 from moviecrawler.pipelines.warc import Answer, read_record, read_records, write_record
-from tests.pipelines.runs import BEGIN, crawler_of
+from tests.runs import BEGIN, crawler_of
 from tests.services.s3 import objects
 from tests.waiting import until
 

@@ -16,10 +16,10 @@ from moviecrawler.frontier.redis_client import connect
 from moviecrawler.items import Score
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.sqlite import SqliteStore
-from tests.frontier.backends import worker
-from tests.pipelines.runs import crawl, make_movie, record_of
-from tests.pipelines.stored import opened
+from tests.backends import worker
+from tests.runs import crawl, make_movie, record_of
 from tests.services.postgres import execute
+from tests.stored import opened
 
 AHEAD = timedelta(days=400)
 

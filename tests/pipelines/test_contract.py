@@ -25,29 +25,12 @@ from moviecrawler.items import (
     Score,
 )
 from moviecrawler.matching.merging import complete
-from tests.catalogue.readings import reading
-from tests.pipelines.runs import BEGIN, make_miss, make_movie
-from tests.pipelines.stored import Stored, in_order
+from tests.readings import reading
+from tests.runs import BEGIN, RENT, STREAM, make_miss, make_movie
+from tests.stored import Stored, in_order
 
 HOUR = 3600.0
 AHEAD = timedelta(days=400)
-RENT = Offer(
-    provider="Vudu",
-    kind="rent",
-    country="US",
-    price=3.99,
-    currency="USD",
-    quality="HD",
-    source="JustWatch",
-)
-STREAM = Offer(
-    provider="Netflix",
-    kind="subscription",
-    country="US",
-    url="https://netflix.example/1",
-    source="JustWatch",
-    scope="season",
-)
 
 
 def page(site: Any, site_id: str, day: float = 0, **fields: Any) -> Movie:

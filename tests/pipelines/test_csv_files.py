@@ -26,10 +26,10 @@ from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Record
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import scrapy
-from tests.pipelines.runs import crawl, make_list, make_miss, make_movie, record_of, running
-from tests.pipelines.stored import board_of, opened
 from tests.pipelines.test_contract import ALL, FULL, IMDB, METACRITIC, TOMATOES
 from tests.processes import CONTEXT
+from tests.runs import crawl, make_list, make_miss, make_movie, record_of, running
+from tests.stored import board_of, opened
 from tests.tables import MOVIE_COLUMNS, read_movies
 from tests.waiting import until
 
@@ -338,7 +338,7 @@ async def test_a_scoreboard_that_is_not_made_anew_is_told(
     )
     assert run.count("remark") == remark
     assert len(board_of(tmp_path)) == 2
-    assert remark in _stores(run.stats.get_stats(), set())
+    assert remark in _stores(run.stats.get_stats())
 
 
 def test_without_csv_the_database_is_written_all_the_same(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from moviecrawler.items import ListPage, Miss, Movie, Score
 from moviecrawler.pipelines.csv_export import FILES, export, is_outdated
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.crawling import scrapy
-from tests.pipelines.runs import make_list, make_miss, make_movie, record_of
-from tests.pipelines.stored import opened
 from tests.pipelines.test_contract import FULL, METACRITIC, TOMATOES
+from tests.runs import make_list, make_miss, make_movie, record_of
+from tests.stored import opened
 
 MOVIES = [make_movie(number, age=9000) for number in range(1, 9)]
 

@@ -7,10 +7,10 @@ import pytest
 
 from moviecrawler.database.sqlite import read_sqlite
 from moviecrawler.items import ListPage
-from tests.pipelines.runs import make_list, make_movie
-from tests.pipelines.stored import Stored
+from tests.runs import make_list, make_movie
 from tests.services.mongo import documents
 from tests.services.postgres import execute
+from tests.stored import Stored
 
 RANKS = "SELECT site_id, rank FROM list_ranks WHERE list_name = 'top' ORDER BY rank"
 ON_BOARD = "SELECT imdb_id, imdb_list_rank FROM scoreboard ORDER BY imdb_id"

@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.pipelines.mongo import MongoPipeline, MongoStore
-from tests.pipelines.runs import BEGIN, crawl, make_movie, record_of
+from tests.runs import BEGIN, crawl, make_movie, record_of
 from tests.services.mongo import documents
 
 KEY = "imdb/tt0000001"

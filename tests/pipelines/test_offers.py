@@ -6,11 +6,10 @@ from typing import Any
 
 from moviecrawler.items import Credit, Movie, Offer, RelatedTitle
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.pipelines.runs import BEGIN, record_of
-from tests.pipelines.stored import opened
-from tests.pipelines.test_contract import ALL, RENT, STREAM, page
-from tests.pipelines.test_postgres import write
+from tests.pipelines.test_contract import ALL, page
+from tests.runs import BEGIN, RENT, STREAM, record_of
 from tests.services.postgres import execute
+from tests.stored import opened, write
 
 
 def offered(url: str) -> list[tuple[object, ...]]:

@@ -9,34 +9,18 @@ from typing import Any
 import psycopg2
 import pytest
 
-from moviecrawler.items import Credit, Miss, Movie, Score, Site
+from moviecrawler.items import Credit, Movie, Score
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.pipelines.runs import BEGIN, make_movie, record_of, running
-from tests.pipelines.stored import board_of, opened
 from tests.pipelines.test_contract import ALL
+from tests.runs import BEGIN, make_movie, running, title
 from tests.services.postgres import execute, postgres_movies
-
-
-def write(url: str, *items: Movie | Miss, margin: float = 0) -> None:
-    """Store items in one batch."""
-    with opened(PostgresStore(url, margin)) as store:
-        store.write([record_of(item) for item in items])
+from tests.stored import board_of, write
 
 
 def groups(url: str) -> set[frozenset[str]]:
     """Return the ids of each title's records."""
     rows = execute(url, "SELECT string_agg(site_id, ' ') FROM records GROUP BY title_id")
     return {frozenset(str(ids).split(" ")) for (ids,) in rows}
-
-
-def title(site: Site, site_id: str, **fields: Any) -> Movie:
-    """Return an invented movie of a site."""
-    defaults: dict[str, Any] = {
-        "url": f"https://example.com/{site_id}",
-        "title": "Salt Harbour",
-        "kind": "movie",
-    }
-    return Movie(**{**defaults, "scraped_at": BEGIN, **fields}, site=site, site_id=site_id)
 
 
 @pytest.mark.promise("A title has one record a site, however often it is crawled.")

@@ -23,9 +23,9 @@ from scrapy.exceptions import CloseSpider
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.database.connection import WORK, Database, connect
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.pipelines.runs import Run, make_movie, record_of, running
-from tests.pipelines.stored import opened
+from tests.runs import Run, make_movie, record_of, running
 from tests.services.postgres import PostgresServer, execute, new_database
+from tests.stored import opened
 from tests.waiting import until
 
 UNREACHABLE = "postgresql://crawler:s3cret@127.0.0.1:9/movies"

@@ -25,11 +25,11 @@ from moviecrawler.database.titles import Plan, plan_titles
 from moviecrawler.items import Award, Credit, Miss, Movie, Score
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.catalogue.catalogued import judged
-from tests.pipelines.runs import BEGIN, LIMIT, make_miss, make_movie, record_of, running
-from tests.pipelines.stored import Stored as Place
-from tests.pipelines.stored import opened
+from tests.catalogued import judged
+from tests.runs import BEGIN, LIMIT, make_miss, make_movie, record_of, running
 from tests.services.postgres import LOCK_WAITS, execute, postgres_movies
+from tests.stored import Stored as Place
+from tests.stored import opened
 from tests.waiting import until, wait_for
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.pipelines.s3 import Bucket, S3Store
-from tests.pipelines.runs import crawl, make_miss, make_movie, running
+from tests.runs import crawl, make_miss, make_movie, running
 from tests.services.https import HttpsFront
 from tests.services.s3 import S3Server, objects, s3_movies
 from tests.waiting import until

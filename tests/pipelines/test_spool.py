@@ -29,11 +29,11 @@ from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import store_opened
 from tests.crawling import FAST, change, counts, environment
-from tests.pipelines.limited import IMPATIENT
-from tests.pipelines.runs import LIMIT, largest_file, make_movie, running
-from tests.pipelines.stored import sqlite_movies
+from tests.limited import IMPATIENT
 from tests.pipelines.test_stores import MemoryStore, failing
+from tests.runs import LIMIT, largest_file, make_movie, running
 from tests.shared import PROJECT
+from tests.stored import sqlite_movies
 from tests.waiting import until, wait_for
 
 

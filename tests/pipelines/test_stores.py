@@ -17,9 +17,9 @@ from moviecrawler.database.scoreboard import match_embedded
 from moviecrawler.database.sqlite import open_sqlite
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.store import Record, Store
-from tests.pipelines.runs import LIMIT, make_movie, running
-from tests.pipelines.stored import Stored
+from tests.runs import LIMIT, make_movie, running
 from tests.services.postgres import execute
+from tests.stored import Stored
 from tests.waiting import until
 
 

@@ -21,7 +21,7 @@ from moviecrawler.pipelines.validate import ValidatePipeline, check, remove_wron
 from moviecrawler.signals import item_rejected
 from moviecrawler.sites.fields import SUBFIELDS, columns_of
 from moviecrawler.sites.ids import title_url
-from tests.pipelines.runs import make_miss, make_movie
+from tests.runs import make_miss, make_movie
 
 WRONG_PARTS: dict[str, tuple[Any, dict[str, Any], list[dict[str, Any]]]] = {
     "credits": (

@@ -12,8 +12,8 @@ from pathlib import Path
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.sqlite import SqliteStore
-from tests.pipelines.runs import LIMIT, make_movie, running
 from tests.processes import CONTEXT
+from tests.runs import LIMIT, make_movie, running
 
 
 class Writer:

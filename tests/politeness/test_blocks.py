@@ -10,7 +10,7 @@ from scrapy.http import Response
 
 from moviecrawler.politeness.gate import Closed
 from moviecrawler.politeness.meta import ROBOTS_OF
-from tests.politeness.chain import PAGE, Chain, page
+from tests.chain import PAGE, Chain, page
 
 TINY = b"<html></html>"
 OTHER_HOST = "https://www.example.org"

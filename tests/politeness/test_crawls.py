@@ -6,10 +6,10 @@ import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts, crawl
-from tests.frontier.workers import SURE, WorkersOf
 from tests.politeness.test_model import DAY, NOON
 from tests.services.replica import COLLECTION, EVERYTHING
 from tests.waiting import wait_for
+from tests.workers import SURE, WorkersOf
 
 DAYS_LATER = """
 import time

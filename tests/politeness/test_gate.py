@@ -14,7 +14,7 @@ from scrapy.http import Response
 from moviecrawler.politeness.gate import Closed, Disallowed
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.spiders.metacritic import MetacriticSpider
-from tests.politeness.chain import Chain, VirtualLoop, page
+from tests.chain import Chain, VirtualLoop, page
 
 HOME = "https://www.metacritic.com"
 API = "https://backend.metacritic.com"

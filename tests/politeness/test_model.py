@@ -22,7 +22,7 @@ from scrapy.http import Response
 
 from moviecrawler.politeness.gate import Closed
 from moviecrawler.spiders.metacritic import MetacriticSpider
-from tests.politeness.chain import Chain, VirtualLoop, page
+from tests.chain import Chain, VirtualLoop, page
 
 HOSTS = ["https://www.metacritic.com", "https://backend.metacritic.com"]
 PATHS = ["/movie/a/", "/movie/b/", "/movie/c/"]

@@ -10,9 +10,9 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from moviecrawler.spiders.metacritic import MetacriticSpider
+from tests.chain import Chain, page
 from tests.crawling import FAST, Finished, scrapy
-from tests.middlewares.sites import Site, Told
-from tests.politeness.chain import Chain, page
+from tests.scripted_site import Site, Told
 
 NOTHING = b"User-agent: *\nDisallow: /\n"
 URL = "https://www.metacritic.com/movie/dune/"

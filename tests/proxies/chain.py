@@ -12,8 +12,8 @@ from scrapy import Request
 
 import moviecrawler.settings
 from moviecrawler.proxies.middleware import ProxyMiddleware
-from tests.politeness import chain
-from tests.politeness.chain import PAGE, URL, Answer, page
+from tests import chain
+from tests.chain import PAGE, URL, Answer, page
 
 __all__ = ["PAGE", "URL", "Chain", "page"]
 

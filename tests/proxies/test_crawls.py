@@ -8,7 +8,7 @@ import pytest
 from pymongo import MongoClient
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.proxies.fleets import crawl_imdb, write_ids
+from tests.fleets import crawl_imdb, write_ids
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.https import HttpsFront
 

@@ -14,7 +14,7 @@ from scrapy.http import Response
 from moviecrawler.politeness.gate import Closed
 from moviecrawler.politeness.meta import DAMAGED
 from moviecrawler.proxies.middleware import AttemptsFailedError
-from tests.politeness.chain import VirtualLoop
+from tests.chain import VirtualLoop
 from tests.proxies.chain import PAGE, URL, Chain, page
 
 POOLS = ("near", "far", "home")

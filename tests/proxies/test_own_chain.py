@@ -14,13 +14,13 @@ import redis
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
-from tests.frontier.keys import bans_key
-from tests.frontier.workers import Workers
-from tests.proxies.fleets import write_ids
+from tests.fleets import write_ids
+from tests.run_keys import bans_key
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.https import HttpsFront
 from tests.services.replica import IDS
 from tests.waiting import wait_for
+from tests.workers import Workers
 
 ATTEMPT = re.compile(r"attempt \d/9 GET \S+/title/\S+ via (\w+):c?\d+ → (\d+)")
 

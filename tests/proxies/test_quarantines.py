@@ -17,7 +17,7 @@ from moviecrawler.frontier.redis_client import connect
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, Ban, Proxy, ProxyPool
 from moviecrawler.proxies.quarantines import Quarantines
-from tests.frontier.keys import bans_key
+from tests.run_keys import bans_key
 from tests.services.redis import RedisServer
 from tests.waiting import until
 

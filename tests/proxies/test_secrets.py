@@ -15,7 +15,7 @@ import redis
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import LONGEST, change, crawl_command, environment, scrapy
-from tests.proxies.fleets import write_ids
+from tests.fleets import write_ids
 from tests.services.forward_proxy import Mode, ProxyFleet
 
 MODES = [

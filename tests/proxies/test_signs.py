@@ -15,8 +15,8 @@ from moviecrawler.items import Site
 from moviecrawler.proxies.quarantines import decode_bans
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts, crawl
-from tests.frontier.keys import SiteKeys, bans_key
-from tests.proxies.fleets import write_pools
+from tests.fleets import write_pools
+from tests.run_keys import SiteKeys, bans_key
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.replica import COLLECTION
 

@@ -9,7 +9,7 @@ import redis
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, crawl, scrapy
-from tests.proxies.fleets import write_ids
+from tests.fleets import write_ids
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.replica import IDS
 

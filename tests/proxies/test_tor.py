@@ -13,7 +13,7 @@ from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.tor import TorPool
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts
-from tests.proxies.fleets import crawl_over_tor
+from tests.fleets import crawl_over_tor
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.https import NAME, HttpsFront
 from tests.services.threads import Host, Server

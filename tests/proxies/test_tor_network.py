@@ -12,7 +12,7 @@ import pytest
 from moviecrawler.proxies.tor import TorPool
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts
-from tests.proxies.fleets import crawl_over_tor
+from tests.fleets import crawl_over_tor
 from tests.services.https import HttpsFront
 from tests.services.threads import Host
 from tests.services.tor import TorNetwork, Watch

@@ -10,7 +10,7 @@ from moviecrawler.items import Role
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.process import ReplicaProcess
-from tests.datasets.rows import movies_of
+from tests.dataset_files import movies_of
 from tests.replica.client import ask
 
 FIELDS = (

@@ -10,6 +10,15 @@ from moviecrawler.items import Site
 from moviecrawler.replica.app import Replica
 from moviecrawler.replica.options import Options
 
+RATING = {"aggregateRating": "meanOfVotes"}
+"""What the pages call IMDb's rating, and what they call it when they have changed."""
+IDENTITY = {
+    "titleText": "nameOfTheTitle",
+    "og:title": "og:name",
+    "<title>": "<name>",
+    '"name"': '"called"',
+}
+
 
 class ChangingOptions(Options, frozen=True, kw_only=True):
     CHANGEABLE = (*Options.CHANGEABLE, "challenged", "renames", "rename_after")

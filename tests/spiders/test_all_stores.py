@@ -11,11 +11,11 @@ from moviecrawler.items import Movie, Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.sites import SITES
 from tests.crawling import counts, reset, scrapy
-from tests.pipelines.stored import BoardRow, board_of, in_order, sqlite_movies
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import new_database, postgres_movies
 from tests.services.replica import ForkedReplica
 from tests.services.s3 import CREDENTIALS, s3_movies
+from tests.stored import BoardRow, board_of, in_order, sqlite_movies
 
 TITLES = 15
 SERIES = 6

@@ -11,12 +11,12 @@ from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites.imdb.replica import full_cast
 from tests.crawling import Finished, crawl, crawl_command, scrapy
-from tests.middlewares.sites import Site, Told
-from tests.pipelines.stored import sqlite_movies
+from tests.scripted_site import Site, Told
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 from tests.services.replica import COLLECTION
 from tests.services.s3 import CREDENTIALS, s3_movies
+from tests.stored import sqlite_movies
 from tests.tables import read_movies
 
 FILMS = [movie for movie in COLLECTION.pages("imdb") if movie.kind == "movie"][:5]

@@ -19,13 +19,13 @@ from moviecrawler.items import Movie, Site
 from moviecrawler.sites import SITES
 from moviecrawler.sites.ids import title_url
 from tests.crawling import Finished, crawl_command, scrapy
-from tests.middlewares.sites import Site as StandIn
-from tests.middlewares.sites import Told
-from tests.pipelines.stored import in_order, sqlite_movies
+from tests.scripted_site import Site as StandIn
+from tests.scripted_site import Told
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import execute, postgres_movies
 from tests.services.replica import COLLECTION, page_of
 from tests.services.s3 import CREDENTIALS, s3_movies
+from tests.stored import in_order, sqlite_movies
 from tests.tables import read_movies
 
 FIRST = {

@@ -19,8 +19,8 @@ from moviecrawler.sites.sitemaps import MOST_LOCATIONS
 from moviecrawler.spiders.lists import MOST_PAGES
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
+from tests.answers import answer, missed, spider_of
 from tests.crawling import counts, crawl
-from tests.spiders.answers import answer, missed, spider_of
 
 MC = "https://www.metacritic.com"
 RT = "https://www.rottentomatoes.com"

@@ -18,13 +18,13 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.series import SHAPES
 from moviecrawler.sites import SCOREBOARD_KINDS
 from tests.crawling import Finished, change, counts, crawl
-from tests.frontier.workers import Workers
-from tests.middlewares.sites import Site as StandIn
-from tests.middlewares.sites import Told
-from tests.pipelines.limited import ONE_BY_ONE
+from tests.limited import ONE_BY_ONE
+from tests.scripted_site import Site as StandIn
+from tests.scripted_site import Told
 from tests.services.replica import ForkedReplica, Scores, page_of, scores_of, series_of
 from tests.spiders.dying import MARK
 from tests.tables import read_movies
+from tests.workers import Workers
 
 TITLES = 10
 COLLECTION = Collection(1, TITLES, len(SHAPES))

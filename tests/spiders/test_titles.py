@@ -16,7 +16,7 @@ from moviecrawler.items import Entry, ListRow, Miss
 from moviecrawler.sites.imdb import pages as imdb
 from moviecrawler.spiders.arguments import Seed
 from moviecrawler.spiders.imdb import ImdbSpider
-from tests.spiders.answers import answer, spider_of
+from tests.answers import answer, spider_of
 
 
 @pytest.mark.promise("A damaged or hostile page costs bounded time and memory, and no other title.")

@@ -23,7 +23,7 @@ from moviecrawler.frontier.contract import (
 )
 from moviecrawler.frontier.redis_backend import RedisBackend
 from moviecrawler.frontier.sqlite_backend import FILE, SqliteBackend
-from tests.frontier.keys import RunKeys, SiteKeys
+from tests.run_keys import RunKeys, SiteKeys
 
 RUN = RunName("imdb", "run")
 DAY_SECONDS = 86_400.0

@@ -15,7 +15,7 @@ from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from tests.catalogue.catalogued import row
+from tests.catalogued import row
 from tests.crawling import Finished, counts, crawl_command, environment, scrapy
 from tests.processes import ForkedCommand
 from tests.services.postgres import execute

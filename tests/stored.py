@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 from moviecrawler.database.board import Wanted, read_board
 from moviecrawler.database.reading import reading
 from moviecrawler.database.records import read_stored
-from moviecrawler.database.sqlite import SqliteTables, read_sqlite
+from moviecrawler.database.sqlite import FILE, SqliteTables, read_sqlite
 from moviecrawler.items import ListPage, Miss, Movie, TitleKind
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
@@ -22,7 +22,7 @@ from moviecrawler.pipelines.s3 import Bucket, S3Store
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Store
 from moviecrawler.sites import SCORES, SITES
-from tests.pipelines.runs import record_of
+from tests.runs import record_of
 from tests.services.mongo import documents, mongo_movies
 from tests.services.postgres import execute, postgres_movies
 from tests.services.s3 import s3_movies
@@ -168,3 +168,20 @@ def every_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stor
     place = Stored(request.param, request, tmp_path)
     with opened(place.store()) as place._open:
         yield place
+
+
+def browse(folder: Path, path: str) -> str:
+    """Return what Datasette answers about a folder's database."""
+    from click.testing import CliRunner  # noqa: PLC0415 - the rest needs no Datasette
+    from datasette.cli import cli  # noqa: PLC0415 - as above
+
+    files = [str(folder / FILE), "-m", str(folder / "metadata.json")]
+    ended = CliRunner().invoke(cli, ["serve", *files, "--get", path])
+    assert ended.exit_code == 0, ended.output
+    return ended.output
+
+
+def write(url: str, *items: Movie | Miss, margin: float = 0) -> None:
+    """Store items in one batch."""
+    with opened(PostgresStore(url, margin)) as store:
+        store.write([record_of(item) for item in items])

@@ -18,7 +18,17 @@ import msgspec
 from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.items import Credit, Fetch, ListEntry, ListPage, Miss, Movie, Score
+from moviecrawler.items import (
+    Credit,
+    Fetch,
+    ListEntry,
+    ListPage,
+    Miss,
+    Movie,
+    Offer,
+    Score,
+    Site,
+)
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Record, Store
 from moviecrawler.signals import item_outcomes, item_rejected
@@ -27,6 +37,23 @@ from moviecrawler.sites.fields import unknown_fields_of
 LIMIT = 10.0
 """Seconds after which a test that waits for something fails."""
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RENT = Offer(
+    provider="Vudu",
+    kind="rent",
+    country="US",
+    price=3.99,
+    currency="USD",
+    quality="HD",
+    source="JustWatch",
+)
+STREAM = Offer(
+    provider="Netflix",
+    kind="subscription",
+    country="US",
+    url="https://netflix.example/1",
+    source="JustWatch",
+    scope="season",
+)
 
 
 def led_from(old_id: str) -> Fetch:
@@ -211,3 +238,13 @@ def largest_file(size: int) -> Iterator[None]:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         sys.dont_write_bytecode = writes_none
+
+
+def title(site: Site, site_id: str, **fields: Any) -> Movie:
+    """Return an invented movie of a site."""
+    defaults: dict[str, Any] = {
+        "url": f"https://example.com/{site_id}",
+        "title": "Salt Harbour",
+        "kind": "movie",
+    }
+    return Movie(**{**defaults, "scraped_at": BEGIN, **fields}, site=site, site_id=site_id)

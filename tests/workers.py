@@ -25,9 +25,9 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.accounts import check_queue, check_summary
 from tests.crawling import FAST
 from tests.crawling import environment as crawl_environment
-from tests.frontier.keys import RunKeys, SiteKeys
-from tests.pipelines.stored import sqlite_movies
 from tests.processes import Process, start
+from tests.run_keys import RunKeys, SiteKeys
+from tests.stored import sqlite_movies
 
 QUICK = {
     **FAST,

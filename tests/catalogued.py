@@ -22,7 +22,7 @@ from moviecrawler.database.connection import Database
 from moviecrawler.frontier.serialisation import DueTitle
 from moviecrawler.items import CoveredBySeries, Fetched, Movie, Site
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.pipelines.runs import record_of
+from tests.runs import record_of
 from tests.services.postgres import execute
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
