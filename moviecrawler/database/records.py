@@ -586,7 +586,7 @@ class BatchWriter:
                     is_new=change.place.title_id is None,
                 )
                 if change.after.is_new:
-                    titles.append(encoded(TITLES, _title_of(title_id, movie)))
+                    titles.append(_title_row(title_id, movie))
             else:
                 has_other_keys = keys != before.match_keys and not before.placed_by_hand
                 was_older = before.newer_id is not None  # it may be the newest of its title now
@@ -765,16 +765,22 @@ def read_by_key(tables: Tables, keys: Collection[Key]) -> list[Stored]:
     return found
 
 
-def _title_of(title_id: int, movie: Movie) -> dict[str, Any]:
+def _title_row(title_id: int, movie: Movie) -> Row:
     """Return the row of a title that has only one record."""
-    names = ("title", "original_title", "kind", "year", "runtime_minutes")
-    of_series = ("season", "episode") if movie.kind in {"season", "episode"} else ()
-    return {
+    values: dict[str, Any] = {
         "title_id": title_id,
-        "matched_by": [],
+        "matched_by": "[]",
         "popularity": 0,
-        **{name: getattr(movie, name) for name in (*names, *of_series)},
+        "title": movie.title,
+        "original_title": movie.original_title,
+        "kind": movie.kind,
+        "year": movie.year,
+        "runtime_minutes": movie.runtime_minutes,
     }
+    if movie.kind in {"season", "episode"}:
+        values["season"] = movie.season
+        values["episode"] = movie.episode
+    return tuple(map(values.get, TITLES.columns))
 
 
 def _score_values(movie: Movie) -> dict[str, Row]:

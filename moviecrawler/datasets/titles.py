@@ -143,6 +143,7 @@ _PARTS = """
     )
     GROUP BY (number - 1) // $size
     ORDER BY 1"""
+_PEOPLE_OF_PART: Final = read_package_file("moviecrawler.datasets", "people.sql")
 _ROWS: Final = read_package_file("moviecrawler.datasets", "titles.sql")
 _DATASETS = (BASICS, RATINGS, EPISODE, CREW, PRINCIPALS, AKAS)
 _FOUND = """
@@ -201,6 +202,7 @@ def read_titles(
     parts = tables.run(_PARTS, size=_TITLES_AT_ONCE)
     with Progress(report, "reading titles", sum(count for *_, count in parts)) as progress:
         for first, last, count in parts:
+            tables.run(_PEOPLE_OF_PART, first=first, last=last)
             tables.run(_ROWS, first=first, last=last)
             if known is not None:
                 known.find_rows()
@@ -235,10 +237,10 @@ def _title(
     movie.scores = found.get(RATINGS, [])
     if EPISODE in found:
         _, movie.series_id, movie.season, movie.episode, movie.series_title = found[EPISODE]
-    unknown = {*movie.unknown_fields, *unknown_in_datasets(movie.kind, frozenset(found))}
     if movie.kind == "episode" and movie.series_title is None:
-        unknown.add("series_title")
-    movie.unknown_fields = sorted(unknown)
+        movie.unknown_fields.append("series_title")
+    unknown = unknown_in_datasets(movie.kind, frozenset(found))
+    movie.unknown_fields = sorted({*movie.unknown_fields, *unknown})
     movie.scraped_at = at
     # The longest lists are JSON already.
     people = filter(None, [found.get(CREW), found.get(PRINCIPALS)])
