@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +10,7 @@ from msgspec import json
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.database.records import decode, text_of
+from moviecrawler.matching.normalise import split_words
 from moviecrawler.sites import SITES
 from moviecrawler.sites.ids import parse_title_id
 
@@ -121,28 +121,17 @@ def find_titles(tables: SchemaTables, words: Sequence[str]) -> list[int]:
     if len(words) == 1 and (ids := _ids(words[0])):
         marks = ((site, site_id, site, site_id, site, site_id) for site, site_id in ids)
         return sorted({row[0] for each in marks for row in tables.select(_BY_ID, (), *each)})
-    asked = plain(" ".join(words)).split()
+    asked = split_words(" ".join(words))
     named: list[tuple[int, int]] = []
     like: list[tuple[int, int]] = []
     for title_id, title, original, year, votes in tables.stream(_TITLES):
-        names = [plain(name) for name in (title, original) if name]
+        names = [" ".join(split_words(name)) for name in (title, original) if name]
         texts = [f" {text}" for text in (*names, str(year))]
         if asked and all(any(f" {word}" in text for text in texts) for word in asked):
             whole = " ".join(asked)
             is_named = whole in names or whole in {f"{name} {year}" for name in names}
             (named if is_named else like).append((-votes, title_id))
     return [title_id for _, title_id in sorted(named or like)]
-
-
-def plain(text: str) -> str:
-    """Return a text without accents, signs and capitals.
-
-    >>> plain("Amélie: Le Fabuleux")
-    'amelie le fabuleux'
-    """
-    letters = unicodedata.normalize("NFKD", text.casefold())
-    kept = (c if c.isalnum() else " " for c in letters if not unicodedata.combining(c))
-    return " ".join("".join(kept).split())
 
 
 def _ids(text: str) -> list[tuple[str, str]]:
