@@ -27,9 +27,29 @@ if TYPE_CHECKING:
 _IDS_AT_ONCE = 5_000
 _NONE = "SELECT '' AS id, 0::UBIGINT AS digest, '' AS read_at, '' AS request WHERE false"
 _DIGESTS = """
-    CREATE OR REPLACE TABLE new_digests AS
-    SELECT id, hash(basics, ratings, episode, crew, principals, akas, $version) AS digest
-    FROM rows"""
+    CREATE TABLE digests AS
+    SELECT id, CAST(sum(digest) % 9223372036854775807 AS UBIGINT) AS digest
+    FROM (
+        SELECT DISTINCT tconst AS id, hash($version) AS digest FROM wanted
+        UNION ALL
+        SELECT tconst, hash(1, basics) FROM basics
+        UNION ALL
+        SELECT tconst, hash(2, ratings) FROM ratings
+        UNION ALL
+        SELECT tconst, hash(3, crew) FROM crew
+        UNION ALL
+        SELECT tconst, hash(4, principals) FROM principals
+        UNION ALL
+        SELECT tconst, hash(5, credits) FROM credits
+        UNION ALL
+        SELECT titleId, hash(6, akas) FROM akas
+        UNION ALL
+        SELECT tconst, hash(7, episode, primaryTitle)
+        FROM episode
+        LEFT JOIN series USING (parentTconst)
+    )
+    SEMI JOIN wanted ON id = tconst
+    GROUP BY id"""
 _UNCHANGED = "INSERT INTO unchanged SELECT id, read_at, request FROM kept"
 _REMEMBERED = """
     COPY (
@@ -84,7 +104,6 @@ class KnownTitles:
         tables.run(
             f"CREATE TABLE kept AS SELECT known.* FROM known JOIN {given} USING (id, read_at)"
         )
-        tables.run("CREATE TABLE digests (id VARCHAR, digest UBIGINT)")
 
     def find_request(self) -> bool:
         """Return whether the same was read of the same files, and is stored as it was then."""
@@ -97,10 +116,9 @@ class KnownTitles:
         return True
 
     def find_rows(self) -> None:
-        """Find which of the titles in the table `rows` have the same rows as before."""
+        """Find the titles whose rows in all tables are the same as before."""
         self._tables.run(_DIGESTS, version=self._version)
-        self._tables.run("INSERT INTO digests FROM new_digests")
-        self._tables.run(f"{_UNCHANGED} JOIN new_digests USING (id, digest)")
+        self._tables.run(f"{_UNCHANGED} JOIN digests USING (id, digest)")
 
     def unchanged(self) -> Iterator[list[str]]:
         """Yield the ids of the titles that were found, in parts."""

@@ -1,5 +1,4 @@
--- The people of the titles from $first to $last: in each role, the items in JSON, with commas
--- between them.
+-- The people of the titles in `part`: in each role, the items in JSON, with commas between them.
 CREATE OR REPLACE TABLE people AS
 WITH persons AS (
     SELECT
@@ -11,7 +10,8 @@ WITH persons AS (
         any_value(characters) AS strings,
         count(*) AS number
     FROM credits
-    WHERE tconst BETWEEN $first AND $last AND nconst <> ''
+    SEMI JOIN part USING (tconst)
+    WHERE nconst <> ''
     GROUP BY ALL
 ),
 -- A list for each person would take most of the time, and few have several rows.

@@ -135,22 +135,18 @@ _NAME_PEOPLE = """
     CREATE TABLE series AS
     SELECT DISTINCT ON (tconst) tconst AS parentTconst, primaryTitle FROM basics
     WHERE tconst IN (SELECT parentTconst FROM episode)"""
-_PARTS = """
-    SELECT min(tconst), max(tconst), count(*)
-    FROM (
-        SELECT tconst, row_number() OVER (ORDER BY tconst) AS number
-        FROM (SELECT DISTINCT tconst FROM wanted)
-    )
-    GROUP BY (number - 1) // $size
-    ORDER BY 1"""
+_CHANGED = """
+    CREATE TABLE changed AS
+    SELECT tconst, row_number() OVER (ORDER BY tconst) - 1 AS number
+    FROM (SELECT DISTINCT tconst FROM wanted)
+    ANTI JOIN unchanged ON id = tconst"""
+_PART = """
+    CREATE OR REPLACE TABLE part AS
+    SELECT tconst FROM changed WHERE number >= $first AND number < $first + $size"""
 _PEOPLE_OF_PART: Final = read_package_file("moviecrawler.datasets", "people.sql")
 _ROWS: Final = read_package_file("moviecrawler.datasets", "titles.sql")
 _DATASETS = (BASICS, RATINGS, EPISODE, CREW, PRINCIPALS, AKAS)
-_FOUND = """
-    SELECT id, basics, ratings, episode, crew, principals, akas
-    FROM rows
-    ANTI JOIN unchanged USING (id)
-    ORDER BY id"""
+_FOUND = "SELECT id, basics, ratings, episode, crew, principals, akas FROM rows ORDER BY id"
 
 
 def dataset_names(words: str) -> tuple[str, ...]:
@@ -199,17 +195,19 @@ def read_titles(
             tables.load(table, source.dataset, source.rows, right=source.right)
             progress.done += 1
         tables.run(_NAME_PEOPLE)
-    parts = tables.run(_PARTS, size=_TITLES_AT_ONCE)
-    with Progress(report, "reading titles", sum(count for *_, count in parts)) as progress:
-        for first, last, count in parts:
-            tables.run(_PEOPLE_OF_PART, first=first, last=last)
-            tables.run(_ROWS, first=first, last=last)
-            if known is not None:
-                known.find_rows()
+    if known is not None:
+        known.find_rows()
+    tables.run(_CHANGED)
+    ((count,),) = tables.run("SELECT count(*) FROM changed")
+    with Progress(report, "reading titles", count) as progress:
+        for first in range(0, count, _TITLES_AT_ONCE):
+            tables.run(_PART, first=first, size=_TITLES_AT_ONCE)
+            tables.run(_PEOPLE_OF_PART)
+            tables.run(_ROWS)
             for site_id, *of_title in tables.select(_FOUND):
                 rows = dict(zip(_DATASETS, of_title, strict=True))
                 yield _title(tables, site_id, rows, at)
-            progress.done += count
+                progress.done += 1
 
 
 def _title(

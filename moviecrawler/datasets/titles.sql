@@ -1,5 +1,4 @@
--- What each of IMDb's datasets has of the titles from $first to $last; nothing where it has no row
--- of a title. Of basics, ratings and episode, that is a list of the rows in JSON; of the others, it
+-- What each of IMDb's datasets has of the titles in `part`; nothing where it has no row of one. Of basics, ratings and episode, that is a list of the rows in JSON; of the others, it
 -- is the items in JSON, with commas between them.
 CREATE OR REPLACE TABLE rows AS
 WITH others AS (
@@ -17,7 +16,7 @@ WITH others AS (
             ) FILTER (WHERE length(title) <= 500)
         ) AS titles
     FROM akas
-    WHERE titleId BETWEEN $first AND $last
+    SEMI JOIN part ON titleId = tconst
     GROUP BY titleId
 )
 SELECT
@@ -42,7 +41,7 @@ SELECT
             ''
         )
     END AS akas
-FROM (SELECT DISTINCT tconst FROM wanted WHERE tconst BETWEEN $first AND $last)
+FROM part
 LEFT JOIN (
     SELECT
         tconst,
@@ -59,13 +58,13 @@ LEFT JOIN (
             )::VARCHAR
         ) AS rows
     FROM basics
-    WHERE tconst BETWEEN $first AND $last
+    SEMI JOIN part USING (tconst)
     GROUP BY tconst
 ) b USING (tconst)
 LEFT JOIN (
     SELECT tconst, list(json_array(tconst, averageRating, numVotes)::VARCHAR) AS rows
     FROM ratings
-    WHERE tconst BETWEEN $first AND $last
+    SEMI JOIN part USING (tconst)
     GROUP BY tconst
 ) r USING (tconst)
 LEFT JOIN (
@@ -76,18 +75,18 @@ LEFT JOIN (
         ) AS rows
     FROM episode
     LEFT JOIN series USING (parentTconst)
-    WHERE tconst BETWEEN $first AND $last
+    SEMI JOIN part USING (tconst)
     GROUP BY tconst
 ) e USING (tconst)
 LEFT JOIN (
     SELECT DISTINCT tconst, true AS has_crew
     FROM crew
-    WHERE tconst BETWEEN $first AND $last
+    SEMI JOIN part USING (tconst)
 ) USING (tconst)
 LEFT JOIN (
     SELECT DISTINCT tconst, true AS has_principals
     FROM principals
-    WHERE tconst BETWEEN $first AND $last
+    SEMI JOIN part USING (tconst)
 ) USING (tconst)
 LEFT JOIN people USING (tconst)
 LEFT JOIN others USING (tconst)
