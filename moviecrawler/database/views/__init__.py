@@ -163,15 +163,19 @@ def _scoreboard(sites: Mapping[str, str], kinds: Sequence[ShownKind]) -> dict[st
 
 
 def _series_parts(sites: Sequence[str], kinds: Sequence[ShownKind]) -> dict[str, Iterable[str]]:
-    conditions = {"title": " AND p.title_place = 1", "year": "", "episode_count": ""}
+    def of_site(column: str, site: str) -> str:
+        return f"max(p.{column}) FILTER (WHERE p.site = '{site}')"
 
-    def of_site(column: str, site: str, condition: str = "") -> str:
-        return f"max(p.{column}) FILTER (WHERE p.site = '{site}'{condition})"
+    def first(column: str, *newest: str) -> str:
+        values = [*newest, *(of_site(column, site) for site in sites)]
+        return f"coalesce({', '.join(values)}, NULL) AS {column}"
 
     return {
         "own_columns": [
-            f"coalesce({', '.join([of_site(name, site, more) for site in sites])}, NULL) AS {name}"
-            for name, more in conditions.items()
+            # The datasets, which have no records, have the newer title of an episode.
+            first("title", "max(p.title) FILTER (WHERE p.record_id IS NULL)"),
+            first("year"),
+            first("episode_count"),
         ],
         "ids": [f"{of_site('site_id', site)} AS {site}_id" for site in sites],
         "scores": [

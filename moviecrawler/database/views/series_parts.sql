@@ -26,13 +26,7 @@ FROM (
                 nth, score_kind
             -- Where a page and IMDb's datasets both have a rating, the one of more votes is newer.
             ORDER BY numbered.site <> k.site, count IS NULL, count DESC, record_id
-        ) AS place,
-        -- The datasets have the newer title of an episode.
-        rank() OVER (
-            PARTITION BY series_title_id, series_imdb_id, series, numbered.kind, season, episode,
-                nth, numbered.site
-            ORDER BY title IS NULL, record_id IS NOT NULL, record_id
-        ) AS title_place
+        ) AS place
     FROM (
         SELECT parts.*,
             dense_rank() OVER (
