@@ -38,20 +38,25 @@ local function ask_site(budget)
     local turn = math.max(tonumber(charged[1]) or 0, now)
     local day = math.floor(turn / DAY_MS)
     local charged_day = tonumber(charged[2]) or 0
-    local site = {reason = circuit[3] or '', spent = false, used = 0}
+    local site = {state = 'open', blocked = 0, reason = circuit[3] or '', used = 0}
     if charged_day >= day then
         site.used = tonumber(charged[3]) or 0
     end
     if charged_day > day then  -- by a clock that was ahead
         redis.call('HSET', keys.budget, 'day', day)
     end
-    site.blocked = math.ceil(math.max(0, (closed_until or 0) - now, probe_until - now))
-    site.probed = site.blocked > 0 and (closed_until or 0) <= now
-    site.half_open = closed_until ~= nil and site.blocked == 0
-    if site.blocked == 0 and site.used >= (budget.per_day or math.huge) then
+    if closed_until and closed_until > now then
+        site.state = 'refused'
+        site.blocked = math.ceil(math.max(closed_until, probe_until) - now)
+    elseif probe_until > now then
+        site.state = 'probed'
+        site.blocked = math.ceil(probe_until - now)
+    elseif site.used >= (budget.per_day or math.huge) then
+        site.state = 'budget_spent'
         site.blocked = (day + 1) * DAY_MS - now
-        site.spent = true
         site.reason = 'the daily budget is exhausted'
+    elseif closed_until then
+        site.state = 'half_open'
     end
     return site, turn, day
 end
@@ -87,7 +92,7 @@ function steps.ask()
         local gap = per_second and 1000 / per_second * SPACING_FACTOR or 0
         site.delay = math.ceil(turn - now)
         site.used = site.used + 1
-        site.probing = site.half_open
+        site.probing = site.state == 'half_open'
         redis.call('HSET', keys.budget, 'next', string.format('%.3f', turn + gap))
         redis.call('HSET', keys.budget, 'day', day, 'used', site.used, 'at', now)
         redis.call('PEXPIRE', keys.budget, 2 * DAY_MS)

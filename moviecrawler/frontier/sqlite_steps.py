@@ -96,24 +96,33 @@ today AS (
         CASE WHEN charged_day >= CAST(turn / :day AS INTEGER) THEN used ELSE 0 END AS used_today
     FROM known
 ),
-asked AS (
-    SELECT *, closed <= 0 AND used_today >= coalesce(:per_day, used_today + 1) AS spent
+conditions AS (
+    SELECT
+        *,
+        CASE
+            WHEN until > :now THEN 'refused'
+            WHEN closed > 0 THEN 'probed'
+            WHEN used_today >= :per_day THEN 'budget_spent'
+            WHEN until IS NOT NULL THEN 'half_open'
+            ELSE 'open'
+        END AS state
     FROM today
 )
 SELECT
     turn,
     today,
-    CASE WHEN spent THEN 'the daily budget is exhausted' ELSE reason END AS reason,
+    state,
+    CASE state WHEN 'budget_spent' THEN 'the daily budget is exhausted' ELSE reason END AS reason,
     used_today AS used,
     -- In ms, and above 0 until the time has come.
     CAST(
-        0.999 + 1000 * CASE WHEN spent THEN (today + 1) * :day - :now ELSE max(0, closed) END
+        0.999 + 1000 * CASE state
+            WHEN 'budget_spent' THEN (today + 1) * :day - :now
+            ELSE max(0, closed)
+        END
         AS INTEGER
-    ) AS blocked,
-    spent,
-    until IS NOT NULL AND closed <= 0 AS half_open,
-    coalesce(closed > 0 AND until <= :now, 0) AS probed
-FROM asked
+    ) AS blocked
+FROM conditions
 """
 _REFUSE = """
 INSERT INTO sites (site, day, used, next_at, reason, until, trips)
@@ -430,12 +439,12 @@ class Steps:
         elif has_answered:
             self._execute(_CLOSE_CIRCUIT)
         site = self._execute(_ASK_SITE, per_day=budget.per_day).fetchone()
-        reply = msgspec.convert({**site}, SiteReply, strict=False)
+        reply = msgspec.convert({**site}, SiteReply)
         if charge and not reply.blocked:
             gap = _TERMS["spacing"] / budget.per_second if budget.per_second else 0.0
             reply.delay = math.ceil((site["turn"] - self._now) * 1000)
             reply.used += 1
-            reply.probing = reply.half_open
+            reply.probing = reply.state == "half_open"
             charged = {"used": reply.used, "probing": reply.probing, "next_at": site["turn"] + gap}
             self._execute(_CHARGE, today=site["today"], **charged, **_TERMS)
         return reply
@@ -576,7 +585,7 @@ class Steps:
                 self.leave(name)
         new_dead_letters = self._end_leases(worker)
         site = self.ask(worker.budget)
-        most = min(want, 1) if site.half_open else want
+        most = min(want, 1) if site.state == "half_open" else want
         deliveries: list[Delivery] = []
         for row in self._execute(_NEXT_REQUESTS, want=most).fetchall():
             is_arguments = row["id"].startswith(ARGUMENTS)

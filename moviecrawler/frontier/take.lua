@@ -23,7 +23,7 @@ local function take_seeds(site)
     local kind = redis.call('TYPE', keys.start_urls).ok
     local pop = POPS[kind]
     if pop and given.want > 0 and site.blocked == 0 then
-        local most = site.half_open and 1 or given.want
+        local most = site.state == 'half_open' and 1 or given.want
         local popped = redis.call(pop, keys.start_urls, most)
         local step = pop == 'ZPOPMAX' and 2 or 1  -- in a sorted set, each is followed by its score
         for number = 1, #popped, step do
@@ -87,7 +87,7 @@ local function lease(site)
     -- Leave some of the last requests to the other workers.
     local want = given.want
     local sharing = redis.call('ZCARD', keys.workers)
-    if site.half_open then
+    if site.state == 'half_open' then
         want = math.min(want, 1)
     elseif sharing > 1 then
         want = math.min(want, math.ceil(redis.call('ZCARD', keys.queue) / 2 / sharing))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -37,18 +37,19 @@ UNLIMITED = Budget()
 """The budget of a replica that has none in SITE_BUDGETS."""
 
 
+Condition = Literal["open", "refused", "probed", "half_open", "budget_spent"]
+"""`refused`: the site is blocking us. When the pause after that is over, it is `half_open`: one
+request, the probe, may find out whether it answers again; and `probed` while another worker waits
+for the response to that."""
+
+
 class SiteReply(msgspec.Struct):
     """Whether a site may be asked. Times are in ms from now."""
 
+    state: Condition = "open"
     blocked: int = 0
-    """How long the site may not be asked, as it is blocking us or the day's budget is spent."""
+    """How long the site may not be asked, when it is blocking us or the day's budget is spent."""
     reason: str = ""
-    spent: bool = False
-    """Whether `blocked` is for the day's budget."""
-    half_open: bool = False
-    """Whether one request, the probe, may find out whether the site answers again."""
-    probed: bool = False
-    """Whether `blocked` is only for the response to another worker's probe."""
     probing: bool = False
     """Whether the request that was charged is the probe."""
     delay: int = 0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from moviecrawler.politeness.budgets import Budget
+    from moviecrawler.politeness.budgets import Budget, Condition
     from moviecrawler.politeness.ledger import Ledger
 
 logger = logging.getLogger(__name__)
@@ -77,9 +77,7 @@ class Closure:
     """Why a site is not asked."""
 
     site: str
-    kind: Literal["refused", "probed", "budget_spent", "unreachable"]
-    """`probed`: the pause after a refusal is over, and another worker's request finds out whether
-    the site answers again."""
+    kind: Condition | Literal["unreachable"]
     reason: str
     until: float | None = None
     """Unix time, as far as it is known."""
@@ -265,7 +263,7 @@ class Gate:
     async def _charge(self, *, is_probe: bool) -> bool:
         """Charge a request, and wait for its turn; return whether it is the probe."""
         reply = await self.ask(charge=True)
-        if reply.blocked and is_probe and reply.probed and self._is_probing:
+        if reply.state == "probed" and is_probe and self._is_probing:
             return True  # where the probe was redirected to is asked at once
         if reply.blocked:
             self.check_open()
@@ -311,25 +309,22 @@ class Gate:
             self._failing = None
         if self._reports:
             return  # the reply may be older than what this worker is about to report
-        self._may_probe = reply.half_open
+        self._may_probe = reply.state == "half_open"
         if reply.probing:
             self._is_probing = True
-        elif not (reply.probed or reply.spent or reply.half_open):
+        elif reply.state in {"open", "refused"}:
             self._is_probing = False  # another worker was answered, or refused
         self._shared_closure = self._closure_of(reply)
         self._log_state()
 
     def _closure_of(self, reply: SiteReply) -> Closure | None:
-        if not reply.blocked or (reply.probed and self._is_probing):
+        if not reply.blocked or (reply.state == "probed" and self._is_probing):
             return None
+        reason = reply.reason
+        if reply.state == "probed":
+            reason = f"{reason}; another worker sends the probe"
         until = self._clock() + reply.blocked / 1000
-        closure = Closure(site=self.site, kind="refused", reason=reply.reason, until=until)
-        if reply.spent:
-            return replace(closure, kind="budget_spent")
-        if reply.probed:
-            reason = f"{reply.reason}; another worker sends the probe"
-            return replace(closure, kind="probed", reason=reason)
-        return closure
+        return Closure(site=self.site, kind=reply.state, reason=reason, until=until)
 
     def report_refusal(self, reason: str, pause_seconds: float) -> None:
         """Note that the site is blocking us: nobody asks it for so many seconds, or longer."""

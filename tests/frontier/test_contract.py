@@ -973,7 +973,7 @@ async def test_a_clock_that_was_ahead_makes_no_pause_longer_and_no_probe(
     assert (await backend.ask("imdb", UNLIMITED, charge=True)).probing
     await outside.set_clock_back(DAY_SECONDS)
     site = await backend.ask("imdb", UNLIMITED)
-    assert site.probed
+    assert site.state == "probed"
     assert site.blocked == pytest.approx(60_000, abs=5_000)
 
 
@@ -990,9 +990,10 @@ async def test_a_request_is_charged_when_it_is_sent_and_nothing_is_credited(
     await backend.finish(one, [back(delivery)])
     used = [(await backend.ask("imdb", budget, charge=True)).used for _ in range(2)]
     assert used == [1, 2]
-    assert (await backend.ask("imdb", budget, charge=True)).spent
+    assert (await backend.ask("imdb", budget, charge=True)).state == "budget_spent"
     reply = await backend.take(one, 9)
-    assert (reply.deliveries, reply.site.spent, reply.account.open) == ([], True, 9)
+    assert (reply.deliveries, reply.account.open) == ([], 9)
+    assert reply.site.state == "budget_spent"
     assert reply.site.reason == "the daily budget is exhausted"
 
 
@@ -1002,9 +1003,9 @@ async def test_a_day_spent_at_23_59_goes_on_at_00_01_in_the_same_run(
     budget = Budget(per_day=1)
     one = worker(budget=budget)
     await begin(backend, one, *map(str, range(3)))
-    assert not (await backend.ask("imdb", budget, charge=True)).spent
+    assert (await backend.ask("imdb", budget, charge=True)).state == "open"
     site = (await backend.take(one, 9)).site
-    assert site.spent
+    assert site.state == "budget_spent"
     assert site.blocked == pytest.approx(-time.time() % DAY_SECONDS * 1000, abs=5_000)
     await outside.begin_next_day()
     again = worker("two", budget=budget)
@@ -1019,7 +1020,7 @@ async def test_a_request_is_charged_to_the_day_of_its_turn(backend: Backend) -> 
     budget = Budget(per_second=0.5 / DAY_SECONDS, per_day=1)
     for days in (0, 2):
         reply = await backend.ask("imdb", budget, charge=True)
-        assert (reply.spent, reply.used) == (False, 1)
+        assert (reply.state, reply.used) == ("open", 1)
         assert reply.delay >= days * DAY_SECONDS * 1000
 
 
@@ -1033,7 +1034,7 @@ async def test_a_clock_that_was_ahead_gives_no_day_a_second_budget(
     for used in (1, 2):
         assert (await backend.ask("imdb", budget, charge=True)).used == used
     await outside.set_clock_back(DAY_SECONDS)
-    assert (await backend.ask("imdb", budget, charge=True)).spent
+    assert (await backend.ask("imdb", budget, charge=True)).state == "budget_spent"
     await outside.begin_next_day()
     assert (await backend.ask("imdb", budget, charge=True)).used == 1
 
@@ -1058,7 +1059,7 @@ async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_ov
     await begin(backend, ONE, *map(str, range(9)))
     for trips in (1, 2):
         site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
-        assert (site.blocked > 0, site.probed, site.reason) == (True, False, "go away")
+        assert (site.blocked > 0, site.state, site.reason) == (True, "refused", "go away")
         site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("what was in flight", 60))
         assert site.reason == "go away"
         assert site.blocked == pytest.approx(60_000 * trips, abs=5_000)  # the pause doubles
@@ -1066,10 +1067,10 @@ async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_ov
         assert (await backend.ask("metacritic", UNLIMITED)).blocked == 0
         await outside.end_pause()
         reply = await backend.take(ONE, 9)
-        assert (len(reply.deliveries), reply.site.half_open) == (1, True)
+        assert (len(reply.deliveries), reply.site.state) == (1, "half_open")
         assert (await backend.ask("imdb", UNLIMITED, charge=True)).probing
         site = await backend.ask("imdb", UNLIMITED, charge=True)
-        assert (site.blocked > 0, site.probed, site.probing) == (True, True, False)
+        assert (site.blocked > 0, site.state, site.probing) == (True, "probed", False)
         assert (await backend.take(ONE, 9)).deliveries == []
     await backend.ask("imdb", UNLIMITED, has_answered=True)
     assert len((await backend.take(ONE, 9)).deliveries) == 7
