@@ -4,8 +4,6 @@ Elements take memory, and time in each of a hundred searches. Depth, children of
 attributes take quadratic time, as libxml2 walks along all of them to find out which comes first.
 """
 
-from __future__ import annotations
-
 import re
 
 from parsel import Selector, SelectorList

@@ -357,12 +357,8 @@ def _runtimes(a: Title, b: Title) -> Extent:
     if (a.kind or b.kind or "movie") not in _FILMS:
         return "unknown"  # of a special, some sites give an episode's runtime
     if a.runtime is None or b.runtime is None:
-        known, unknown = (a, b) if b.runtime is None else (b, a)
-        return (
-            "missing"
-            if known.runtime is not None and unknown.site == ID_SITE != known.site
-            else "unknown"
-        )
+        sites_without = [title.site for title in (a, b) if title.runtime is None]
+        return "missing" if sites_without == [ID_SITE] else "unknown"
     shorter, longer = sorted((a.runtime, b.runtime))
     if longer - shorter <= _NEAR_MINUTES:
         return "same" if longer - shorter <= _SAME_MINUTES else "near"

@@ -146,8 +146,6 @@ def _with_seen_at(offer: Offer, movie: Movie, known: Movie) -> Offer:
 
 def _with_names(movie: Movie, known: Movie) -> Movie:
     """Return a movie whose people without a name get the known one."""
-    if all(credit.name is not None for credit in movie.credits):
-        return movie
     names = {credit.person_id: credit.name for credit in known.credits if credit.person_id}
     return replace(
         movie,
@@ -179,12 +177,12 @@ def _people(movie: Movie, role: Role) -> set[str | None]:
 def _with_facts(score: Score, known: Movie, unknown: set[str]) -> Score:
     """Return a score with its unknown facts, such as the count, filled from the known score."""
     before = known.score(score.kind)
-    missing = (
-        [fact for fact in SCORE_DETAILS if column_of(f"scores.{score.kind}.{fact}") in unknown]
-        if before is not None
-        else []
-    )
-    return replace(score, **{fact: getattr(before, fact) for fact in missing}) if missing else score
+    if before is None:
+        return score
+    missing = [
+        name for name in SCORE_DETAILS if column_of(f"scores.{score.kind}.{name}") in unknown
+    ]
+    return replace(score, **{name: getattr(before, name) for name in missing})
 
 
 def _columns_of_facts(score: Score) -> set[str]:

@@ -1,7 +1,5 @@
 """A replica in a process of its own, for the demo, tests and benchmarks."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

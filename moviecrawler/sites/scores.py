@@ -1,7 +1,5 @@
 """Scores that are on the scale of their kind."""
 
-from __future__ import annotations
-
 from moviecrawler.extract import linked_data
 from moviecrawler.extract.dig import get_text
 from moviecrawler.extract.findings import attempt

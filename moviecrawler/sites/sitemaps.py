@@ -3,8 +3,6 @@
 They are read as a stream: no tree is built, and nothing is kept but addresses.
 """
 
-from __future__ import annotations
-
 import zlib
 from gzip import GzipFile
 from io import BytesIO

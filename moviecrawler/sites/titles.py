@@ -31,19 +31,20 @@ def new_title(
     series_title: str | None = None,
 ) -> Movie:
     """Return a title with what its id says of it; `kind` is stated where ids don't tell it."""
-    part = part_of_series(site, site_id)
-    return Movie(
+    movie = Movie(
         site=site,
         site_id=site_id,
         url=title_url(site, site_id),
         title=title,
         kind=kind or kind_of_id(site, site_id) or "other",
         imdb_id=site_id if site == ID_SITE else None,
-        series_id=part.series_id if part else None,
-        series_title=series_title if part else None,
-        season=part.season if part else None,
-        episode=part.episode if part else None,
     )
+    if part := part_of_series(site, site_id):
+        movie.series_id = part.series_id
+        movie.series_title = series_title
+        movie.season = part.season
+        movie.episode = part.episode
+    return movie
 
 
 def stated_title(data: object, *path: str) -> str | None:

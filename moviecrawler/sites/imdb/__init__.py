@@ -1,7 +1,5 @@
 """IMDb: its profile."""
 
-from __future__ import annotations
-
 from moviecrawler.sites.profile import (
     USUAL_FIELDS,
     Host,

@@ -5,8 +5,6 @@ API; a title's page has two about its title, `aboveTheFoldData` and `mainColumnD
 has the position of each field.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from functools import partial

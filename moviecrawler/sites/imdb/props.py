@@ -4,8 +4,6 @@ They are named here and in the tables of `imdb_title`. Most of the script are tr
 and further reading.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypedDict
 
 from moviecrawler.extract.dig import JsonObject, get_path

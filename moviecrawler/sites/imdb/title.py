@@ -20,7 +20,7 @@ from moviecrawler.extract.dig import (
     readers,
 )
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, first
-from moviecrawler.items import Role, TitleKind
+from moviecrawler.items import AmountKind, Role, TitleKind
 from moviecrawler.sites.imdb import values
 from moviecrawler.sites.imdb.credits import CREDIT_KEYS, credit_readers, of_full_credits
 from moviecrawler.sites.titles import new_title, stated_title
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 
 
 _NODE_TEXTS = parse_texts("node", "text")
+_AMOUNTS: dict[AmountKind, str] = {
+    "budget": "productionBudget.budget",
+    "opening_weekend": "openingWeekendGross.gross.total",
+    "domestic": "lifetimeGross.total",
+    "worldwide": "worldwideGross.total",
+}
 _FIELDS = (
     FieldPath("year", values.parse_year, "releaseYear.year"),
     FieldPath("release_date", values.parse_date, "releaseDate"),
@@ -56,15 +62,9 @@ _FIELDS = (
         "aggregateRatingsBreakdown.histogram.histogramValues",
     ),
     FieldPath("scores.metascore", values.parse_metascore, "metacritic.metascore"),
-    FieldPath("amounts.budget", partial(values.parse_amount, "budget"), "productionBudget.budget"),
-    FieldPath(
-        "amounts.opening_weekend",
-        partial(values.parse_amount, "opening_weekend"),
-        "openingWeekendGross.gross.total",
-    ),
-    FieldPath("amounts.domestic", partial(values.parse_amount, "domestic"), "lifetimeGross.total"),
-    FieldPath(
-        "amounts.worldwide", partial(values.parse_amount, "worldwide"), "worldwideGross.total"
+    *(
+        FieldPath(f"amounts.{kind}", partial(values.parse_amount, kind), path)
+        for kind, path in _AMOUNTS.items()
     ),
     FieldPath("popularity_rank", values.parse_rank, "meterRanking.currentRank"),
     FieldPath("critic_review_count", values.parse_total, "criticReviewsTotal.total"),

@@ -4,8 +4,6 @@ Pages have components in their `__NUXT_DATA__` since 2026; `metacritic_title` ha
 each field. Pages without components, and episodes, are read from JSON-LD.
 """
 
-from __future__ import annotations
-
 import re
 from functools import partial
 

@@ -151,25 +151,22 @@ def parse_premiere(value: object) -> int | None:
 
 def parse_crew(role: Role, group: str, crew: object) -> list[Credit]:
     """Return those whom the crew has in a group, which is left out when nobody is in it."""
-    groups = [get_text(person, "roleTypeGroupName") for person in get_items(crew)]
-    if None in groups:
-        raise ShapeError("credits", "a member of the crew without a group")
-    return parse_people(
-        role,
-        [person for person, name in zip(get_items(crew), groups, strict=True) if name == group],
-    )
+    return parse_people(role, _in_group(group, crew))
 
 
 def parse_creators(crew: object) -> list[Credit]:
     """Return a series' creators, who are among its writers as "created by"."""
-    writers = [
-        person
-        for person in get_items(crew)
-        if get_path(person, "roleTypeGroupName") == "Written By"
-    ]
+    writers = _in_group("Written By", crew)
     return parse_people(
         "creator", [one for one in writers if "created by" in get_items(one, "roles")]
     )
+
+
+def _in_group(group: str, crew: object) -> list[object]:
+    groups = [(get_text(person, "roleTypeGroupName"), person) for person in get_items(crew)]
+    if any(name is None for name, _ in groups):
+        raise ShapeError("credits", "a member of the crew without a group")
+    return [person for name, person in groups if name == group]
 
 
 def parse_people(role: Role, people: object) -> list[Credit]:

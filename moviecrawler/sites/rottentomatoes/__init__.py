@@ -1,7 +1,5 @@
 """Rotten Tomatoes: its profile."""
 
-from __future__ import annotations
-
 from moviecrawler.sites.profile import (
     NAME,
     USUAL_FIELDS,
