@@ -67,7 +67,7 @@ def whole_number(text: str, above: int = 0) -> int:
 
 
 SITE = option("--site", choices=list(SITES), help="this site only")
-RUN = option("--run", metavar="RUN", help="runs of this name only")
+RUN = option("--run", help="runs of this name only")
 JSON = option("--json", action="store_true", help="print JSON")
 
 

@@ -136,24 +136,6 @@ def _origin(text: str) -> str:
     return text
 
 
-def _title(text: str) -> tuple[Site, str]:
-    """Return the site and the id that a person means by an id or a URL of any site."""
-    found: list[tuple[Site, str]] = []
-    for site in SITES:
-        with suppress(ConfigurationError):
-            found.append((site, parse_title_id(site, text)))
-    if not found:
-        raise ArgumentTypeError(
-            f"{text[:200]!r} is not a title; give an id such as tt0111161, or its URL"
-        )
-    if len(found) > 1:
-        sites = " and ".join(site for site, _ in found)
-        raise ArgumentTypeError(
-            f"{text[:200]!r} may be a title of {sites}; give its URL, or its id on IMDb"
-        )
-    return found[0]
-
-
 # --- Import ---------------------------------------------------------------------------------------
 
 
@@ -197,6 +179,7 @@ def _import(command: BaseCommand, database: Database, opts: argparse.Namespace) 
 
 
 def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
+    """Return what is imported. Raises ConfigurationError for a source without a file."""
     from moviecrawler.catalogue import (
         csv_import,
         episodes_import,
@@ -282,9 +265,11 @@ def _budget(settings: BaseSettings, site: Site) -> int | None:
 
 
 def _boost(command: BaseCommand, database: Database, opts: argparse.Namespace) -> None:
+    from moviecrawler.catalogue.id_lists import read_films
     from moviecrawler.catalogue.store import boost_named
 
-    titles = list(dict.fromkeys(opts.titles))
+    films = read_films(dict.fromkeys(SITES, ""), ",".join(opts.titles), None)
+    titles = list(dict.fromkeys(title for film in films for title in film.ids.items()))
     with database.transaction() as cursor:
         unknown = boost_named(cursor, titles, opts.by, utc_now())
     print(f"{len(titles) - len(unknown)} of {len(titles)} titles boosted by {opts.by:g}")
@@ -344,9 +329,7 @@ def _review(command: BaseCommand, database: Database, opts: argparse.Namespace) 
         command.fail(f"nothing of {imdb_id} is under review on {opts.site}")
 
 
-_LIMIT = option(
-    "--limit", type=whole_number, default=20, metavar="N", help="rows to show (default: 20)"
-)
+_LIMIT = option("--limit", type=whole_number, default=20, help="rows to show (default: 20)")
 _SITE = option("site", nargs="?", choices=tuple(SITES), metavar="SITE")
 _ACTIONS: dict[str, tuple[Callable[..., None], tuple[Option, ...]]] = {
     "import": (
@@ -360,9 +343,7 @@ _ACTIONS: dict[str, tuple[Callable[..., None], tuple[Option, ...]]] = {
                 metavar="PATH|URL",
                 help="a file or folder, or another server",
             ),
-            option(
-                "--kinds", type=_kinds, metavar="KIND,…", help="imdb: which titles (default: movie)"
-            ),
+            option("--kinds", type=_kinds, help="imdb: which titles (default: movie)"),
             option(
                 "--min-votes",
                 type=partial(whole_number, above=-1),
@@ -373,7 +354,6 @@ _ACTIONS: dict[str, tuple[Callable[..., None], tuple[Option, ...]]] = {
                 "--years",
                 type=_years,
                 default=(None, None),
-                metavar="A-B",
                 help="imdb: of these years, such as 1990-",
             ),
         ),
@@ -382,12 +362,11 @@ _ACTIONS: dict[str, tuple[Callable[..., None], tuple[Option, ...]]] = {
     "boost": (
         _boost,
         (
-            option("titles", nargs="+", type=_title, metavar="ID|URL"),
+            option("titles", nargs="+", metavar="ID|URL"),
             option(
                 "--by",
                 type=_weight,
                 default=1.0,
-                metavar="N",
                 help="how much; the most boosted are fetched first",
             ),
         ),
@@ -400,7 +379,7 @@ _ACTIONS: dict[str, tuple[Callable[..., None], tuple[Option, ...]]] = {
             _SITE,
             option("--accept", action="store_true", help="the page is the title's"),
             option("--refuse", action="store_true", help="it is not, and won't be tried again"),
-            option("--page", metavar="SITE_ID", help="of several pages under review, this one"),
+            option("--page", help="of several pages under review, this one"),
             _LIMIT,
         ),
     ),

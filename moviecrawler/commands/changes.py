@@ -52,7 +52,6 @@ class Command(BaseCommand, ScrapyCommand):
         option(
             "--since",
             type=_time,
-            metavar="DAY",
             help="a day such as 2026-11-28, or a time such as 2026-11-28T06:00 (UTC)",
         ),
         SITE,

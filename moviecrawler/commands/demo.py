@@ -50,7 +50,6 @@ class Command(BaseCommand, ScrapyCommand):
             "--titles",
             type=int,
             default=60,
-            metavar="N",
             help="movies on the replica (default: 60)",
         ),
     )

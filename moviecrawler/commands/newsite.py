@@ -59,7 +59,6 @@ class Command(BaseCommand, ScrapyCommand):
         values = {
             "name": name,
             "title": name.capitalize(),
-            "class_name": name.capitalize(),
             "upper": name.upper(),
             "url": url,
             "domain": host.removeprefix("www."),

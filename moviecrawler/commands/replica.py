@@ -24,15 +24,15 @@ class Command(BaseCommand, ScrapyCommand):
     """
 
     options = (
-        option("--port", default="8000", metavar="P", help="IMDb's (default: 8000); 0 for any"),
-        option("--host", metavar="ADDRESS", help="listen there (default: this machine only)"),
-        option("--titles", metavar="N", help="movies to make up (default: 1000)"),
-        option("--series", metavar="N", help="series (default: one for 100 movies)"),
-        option("--today", metavar="DATE", help=f"show series as of that day (default: {TODAY})"),
-        option("--seed", metavar="S", help="which movies those are (default: 1)"),
-        option("--latency", metavar="MS", help="milliseconds before every answer (default: 0)"),
-        option("--rate-limit", metavar="N", help="requests a second and client; more get 429"),
-        option("--robots", metavar="MODE", help="robots.txt: open (default), or live as today"),
+        option("--port", default="8000", help="IMDb's (default: 8000); 0 for any"),
+        option("--host", help="listen there (default: this machine only)"),
+        option("--titles", help="movies to make up (default: 1000)"),
+        option("--series", help="series (default: one for 100 movies)"),
+        option("--today", help=f"show series as of that day (default: {TODAY})"),
+        option("--seed", help="which movies those are (default: 1)"),
+        option("--latency", help="milliseconds before every answer (default: 0)"),
+        option("--rate-limit", help="requests a second and client; more get 429"),
+        option("--robots", help="robots.txt: open (default), or live as today"),
         option(
             "--fail",
             action="append",

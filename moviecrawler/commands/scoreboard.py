@@ -105,24 +105,16 @@ class Command(BaseCommand, ScrapyCommand):
         ),
         option(
             "--where",
-            metavar="CONDITION",
             help="rows for which it is true, in SQL, such as 'year >= 2020 AND metascore > 80'",
         ),
         option(
             "--sort",
             type=_names,
             default=[],
-            metavar="COLUMN,…",
             help="by these columns: numbers from the highest, texts from A; or with :asc or :desc",
         ),
-        option(
-            "--columns",
-            type=_names,
-            default=[],
-            metavar="COLUMN,…",
-            help="print these columns alone",
-        ),
-        option("--limit", type=whole_number, metavar="N", help="print the first N rows only"),
+        option("--columns", type=_names, default=[], help="print these columns alone"),
+        option("--limit", type=whole_number, help="print the first N rows only"),
         option(
             "--format",
             choices=["table", "csv", "json", "parquet"],

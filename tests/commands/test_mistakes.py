@@ -95,9 +95,9 @@ DATABASE = ["-s", "DATABASE_URL=postgresql://me:s3cret@127.0.0.1:1/movies"]
             2,
             "the URL seems to contain credentials",
         ),
-        (["catalogue", "boost", "0111161"], 2, "'0111161' is not a title"),
+        (["catalogue", *DATABASE, "boost", "0111161"], 2, "'0111161' is not a title"),
         (
-            ["catalogue", "boost", "tv/a"],
+            ["catalogue", *DATABASE, "boost", "tv/a"],
             2,
             "'tv/a' may be a title of metacritic and rottentomatoes; give its URL",
         ),
