@@ -1,4 +1,4 @@
-"""The figures of crawls that Prometheus sees: the only list of them, and their sums by site.
+"""The metrics of crawls, which metrics.toml lists, and their sums by site.
 
 A crawl counts in Scrapy's stats. Every 15 seconds it writes a line of JSON to the descriptor whose
 number the environment variable `DESCRIPTOR` names: `{"stats": {…}}`, as `selected` returns them.
@@ -9,6 +9,7 @@ keeps `Totals`. A crawl without a node adds the same figures to a file in METRIC
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import defaultdict
 from contextlib import suppress
 from itertools import product
@@ -18,8 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
 
+from moviecrawler.basics.files import read_package_file
+
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from prometheus_client.metrics_core import Metric
 
@@ -32,116 +35,28 @@ Samples = defaultdict[Sample, float]
 
 
 class Figure(NamedTuple):
-    """A metric family, a counter, and the stats whose sum it is."""
+    """A metric family, a counter, and the stats whose sum it is: a table of metrics.toml."""
 
     name: str
     text: str
     pattern: re.Pattern[str]
-    """Matches a stat's name; its named groups are labels, all of which have few values."""
+    """Matches a stat's name; its named groups are labels."""
+    known: Sequence[Sequence[str]]
+    """For each label, the values that are known in advance; empty when they are not."""
 
 
-_POOL = r"proxy/[\w.:-]+/(?P<pool>[\w-]+)"
-_STORE = r"store/(?P<store>\w+)"
-FIGURES = tuple(
-    Figure(f"moviecrawler_{name}", text, re.compile(pattern))
-    for name, text, pattern in (
-        ("crawls", "Crawls that finished.", "crawl/(?:complete|incomplete|unfinished)"),
-        (
-            "crawls_incomplete",
-            "Crawls that finished incomplete.",
-            "crawl/incomplete",
-        ),
-        (
-            "stalled_seconds",
-            "Seconds without a response while requests were in flight.",
-            "crawl/stalled_seconds",
-        ),
-        ("titles_requested", "Requested titles.", "titles/requested"),
-        ("titles", "Titles that ended, by outcome.", r"titles/(?P<outcome>(?!asked)\w+)"),
-        ("pages", "Title pages extracted.", "pages/read"),
-        ("unreadable_pages", "Pages that could not be extracted.", r"extraction/errors/[\w.]+"),
-        (
-            "unknown_fields",
-            "Title pages with an unknown field, by field.",
-            r"pages/unknown/(?P<field>[\w.]+)",
-        ),
-        (
-            "missing_fields",
-            "Fields that have disappeared from pages.",
-            r"pages/missing/[\w.]+",
-        ),
-        ("lists_missed", "List pages that could not be read.", "lists/missed"),
-        (
-            "responses",
-            "Responses, by HTTP status.",
-            r"downloader/response_status_count/(?P<status>\d{3})",
-        ),
-        (
-            "received_bytes",
-            "Bytes of responses, as they came over the wire.",
-            "downloader/response_bytes",
-        ),
-        ("request_errors", "Requests without a response.", "downloader/exception_count"),
-        ("retries", "Requests that were sent again.", "retry/count"),
-        (
-            "blocks",
-            "Refusals, by how the site refused.",
-            r"blocks/[\w.:-]+/(?P<kind>(?!stopped)\w+)",
-        ),
-        ("site_stops", "Crawls that were refused for good.", r"blocks/[\w.:-]+/stopped"),
-        (
-            "proxy_attempts",
-            "Attempts through a pool of proxies, by outcome.",
-            _POOL + r"/(?P<outcome>(?!bytes_)\w+)",
-        ),
-        (
-            "proxy_bytes",
-            "Bytes that went or came through a pool of proxies.",
-            _POOL + "/bytes_(?:in|out)",
-        ),
-        (
-            "items_not_stored",
-            "Items that a store did not get, or that no title can have.",
-            r"store/\w+/(?:rejected|spooled|lost)|items/rejected",
-        ),
-        (
-            "store_items",
-            "Items that a store is done with, by outcome.",
-            _STORE + "/(?P<outcome>durable|rejected|spooled|lost)",
-        ),
-        ("store_batches", "Batches written.", _STORE + "/batches"),
-        ("store_write_seconds", "Time spent in writing.", _STORE + "/seconds"),
-        ("store_retries", "Writes that failed and were tried again.", _STORE + "/retries"),
-        ("dead_letters", "Requests that became dead letters.", "frontier/dead_letters"),
-        ("frontier_errors", "Exchanges with the queue that failed.", "frontier/errors"),
-        (
-            "titles_overdue",
-            "Titles of the catalogue that were overdue, added up at the end of each crawl.",
-            "catalogue/overdue",
-        ),
-        (
-            "titles_fetched",
-            "Titles of the catalogue that were fetched before, added up at the end of each crawl.",
-            "catalogue/fetched",
-        ),
-    )
-)
-_STORES = ("archive", "mongo", "postgres", "s3", "sqlite")
-_KNOWN_LABELS: dict[str, Iterable[tuple[str, ...]]] = {
-    "moviecrawler_titles": product(("stored", "absent", "failed", "disallowed", "fresh", "dead")),
-    "moviecrawler_responses": product(("200", "304", "403", "404", "429", "500", "503")),
-    "moviecrawler_blocks": product(("challenge", "refusal", "rate_limit", "throttle")),
-    "moviecrawler_store_items": product(_STORES, ("durable", "rejected", "spooled", "lost")),
-    "moviecrawler_store_batches": product(_STORES),
-    "moviecrawler_store_write_seconds": product(_STORES),
-    "moviecrawler_store_retries": product(_STORES),
-}
-"""Values of the labels but `site`, where most of them are known in advance."""
-_FROM_THE_BEGINNING: tuple[Sample, ...] = tuple(
+def _figure(name: str, text: str, stats: str, known: Sequence[Sequence[str]] = ()) -> Figure:
+    return Figure(f"moviecrawler_{name}", text, re.compile(stats), known)
+
+
+_TABLES = tomllib.loads(read_package_file(__package__, "metrics.toml"))
+FIGURES = [_figure(name, **table) for name, table in _TABLES.items()]
+_FROM_THE_BEGINNING: list[Sample] = [
     (figure.name, labels)
     for figure in FIGURES
-    for labels in _KNOWN_LABELS.get(figure.name, () if figure.pattern.groupindex else ((),))
-)
+    if len(figure.known) == figure.pattern.groups
+    for labels in product(*figure.known)
+]
 """The series that are there at 0: Prometheus sees no growth to a first value."""
 _BY_NAME = {figure.name: figure for figure in FIGURES}
 
