@@ -16,7 +16,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from moviecrawler.basics.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.basics.texts import printable
-from moviecrawler.commands.base import program
+from moviecrawler.commands.base import BaseCommand
 
 if TYPE_CHECKING:
     import argparse
@@ -38,12 +38,14 @@ _MAX_UNKNOWN = 10
 """Titles without an id on a site that the summary names."""
 
 
-class Command(CrawlCommand):
+class Command(BaseCommand, CrawlCommand):
     """Scrapy's command, with an exit code that says what became of all that was requested."""
 
     # Scrapy sets both before a command runs.
     crawler_process: AsyncCrawlerProcess
     settings: Settings
+    requires_crawler_process = True
+    arguments = "[options] SPIDER"
 
     def short_desc(self) -> str:
         from moviecrawler.sites import SITES
@@ -106,7 +108,7 @@ class Command(CrawlCommand):
         except ConfigurationError as error:
             raise UsageError(printable(str(error)), print_help=False) from error
         except MovieCrawlerError as error:
-            self._fail(str(error))
+            self.fail(str(error))
 
     def _crawl_one(self, name: str, arguments: Mapping[str, str]) -> None:
         from moviecrawler.spiders.base import MovieSpider
@@ -161,20 +163,16 @@ class Command(CrawlCommand):
             if not isinstance(task, asyncio.Task):
                 continue  # of another reactor than movie spiders need
             if not task.done():
-                self._fail(f"{crawler.spidercls.name}: interrupted before it began")
+                self.fail(f"{crawler.spidercls.name}: interrupted before it began")
             elif error := task.exception():
                 logger.debug("It did not begin", exc_info=error)
-                self._fail(f"{crawler.spidercls.name}: {type(error).__name__}: {error}")
+                self.fail(f"{crawler.spidercls.name}: {type(error).__name__}: {error}")
 
     def begin(self, crawler: Crawler, arguments: Mapping[str, str]) -> None:
         """Begin a crawl, or have it begin when the event loop runs."""
         if self._line is not None:
             self._line.follow(crawler)
         self._tasks[crawler] = self.crawler_process.crawl(crawler, **arguments)
-
-    def _fail(self, sentence: str) -> None:
-        print(f"{program()} crawl: {printable(sentence)}", file=sys.stderr)
-        self.exitcode = 1
 
 
 class _PlanForAll:
