@@ -2,10 +2,10 @@
 -- nodes again, and hand out a job.
 -- ARGV:
 --   1  the node's id
---   2  its `NodeInfo`
---   3  whether that is news
+--   2  JSON of its `NodeInfo`
+--   3  whether that is news: 1 or 0
 --   4  its lease (ms)
---   5  whether it takes a job
+--   5  whether it takes a job: 1 or 0
 --   6  its clock (ms)
 --   7  how far its clock may differ from this one for it to take a job (ms)
 --   8… its jobs, by their members of PENDING: one that is queued anew under its id is another one
@@ -21,18 +21,23 @@ local function name_of(id)
     return string.match(id, '^(.*):[^:]*$') or id
 end
 local node = ARGV[1]
-local lease = tonumber(ARGV[4])
-local clock_ahead = tonumber(ARGV[6]) - NOW
-local last = tonumber(redis.call('GET', LAST_BEAT) or NOW)
-if NOW - last > lease / 2 then
+local node_info = ARGV[2]
+local is_news = ARGV[3] == '1'
+local lease_ms = tonumber(ARGV[4])
+local takes_job = ARGV[5] == '1'
+local clock_ahead_ms = tonumber(ARGV[6]) - NOW
+local tolerance_ms = tonumber(ARGV[7])
+local last_beat_at = tonumber(redis.call('GET', LAST_BEAT) or NOW)
+if NOW - last_beat_at > lease_ms / 2 then
     -- No node sent a heartbeat: Redis was away, so all leases are renewed.
     for _, other in ipairs(redis.call('ZRANGE', NODES, 0, -1)) do
-        redis.call('ZADD', NODES, NOW + lease, other)
+        redis.call('ZADD', NODES, NOW + lease_ms, other)
     end
 end
 redis.call('SET', LAST_BEAT, NOW)
-redis.call('ZADD', NODES, NOW + lease, node)
-local is_change = redis.call('HSET', NODE_INFOS, node, ARGV[2]) == 1 or ARGV[3] == '1'
+redis.call('ZADD', NODES, NOW + lease_ms, node)
+local is_new = redis.call('HSET', NODE_INFOS, node, node_info) == 1
+local is_change = is_new or is_news
 redis.call('ZREM', LOST, name_of(node))
 redis.call('ZREMRANGEBYSCORE', LOST, '-inf', NOW - LOST_MS)
 local dead = {}
@@ -65,7 +70,8 @@ for i = 1, #running, 2 do
     local key = running[i]
     local owner = running[i + 1]
     local record = read(key)
-    local is_lost = not alive[owner] or owner == node and not held[key]
+    local is_own = owner == node
+    local is_lost = not alive[owner] or (is_own and not held[key])
     if not record then
         -- Redis has lost its record. Its node goes on, and records its end.
         if is_lost then
@@ -75,7 +81,7 @@ for i = 1, #running, 2 do
     elseif not alive[owner] then
         give_back(key, record, 'died', {reason = 'its node died'})
         is_change = true
-    elseif owner == node then
+    elseif is_own then
         local is_named = named[record.queue_member] ~= nil
         if not is_named and SECONDS - record.started_at > UNCLAIMED_SECONDS then
             give_back(key, record, 'handed_back', {reason = 'its node did not get it'})
@@ -107,9 +113,9 @@ end
 
 -- Return whether each node that takes jobs has failed to run a job.
 local function has_failed_everywhere(record)
-    for id, text in pairs(redis.call('HGETALL', NODE_INFOS)) do
-        local info = id % 2 == 0 and cjson.decode(text)
-        local is_fit = info and next(info.unfit or {}) == nil
+    for _, text in ipairs(redis.call('HVALS', NODE_INFOS)) do
+        local info = cjson.decode(text)
+        local is_fit = next(info.unfit or {}) == nil
         if is_fit and not info.draining and not has_failed_on(record, info.id) then
             return false
         end
@@ -150,7 +156,8 @@ local function latest_version(project)
 end
 
 local taken
-if ARGV[5] == '1' and math.abs(clock_ahead) < tonumber(ARGV[7]) then
+local is_clock_right = math.abs(clock_ahead_ms) < tolerance_ms
+if takes_job and is_clock_right then
     local key, record = next_job()
     if record then
         record.starts = record.starts + 1
@@ -168,6 +175,6 @@ return cjson.encode({
     cancels = cancels,
     dead = dead,
     next_end = (leases[2] - NOW) / 1000,
-    clock_ahead = clock_ahead / 1000,
+    clock_ahead = clock_ahead_ms / 1000,
     taken = taken,
 })

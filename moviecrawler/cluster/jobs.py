@@ -26,7 +26,13 @@ Result = Literal["ok", "unfinished", "failed", "usage", "died", "gave_up", "canc
 - `gave_up`: it died at each start.
 """
 RESULTS: tuple[Result, ...] = get_args(Result)
-_RESULTS_BY_EXIT_CODE: dict[int | None, Result] = {0: "ok", 2: "usage", 3: "unfinished"}
+WRONG_USAGE = 2
+"""The exit code of a crawl, and of a job that is refused before its crawl."""
+_RESULTS_BY_EXIT_CODE: dict[int | None, Result] = {
+    0: "ok",
+    WRONG_USAGE: "usage",
+    3: "unfinished",
+}
 JobSettings = Literal["allowed", "any"]
 
 SCRAPY_JOB_SETTINGS = (

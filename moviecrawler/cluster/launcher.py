@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 from uuid import uuid4
 
 import redis
@@ -24,7 +24,7 @@ from moviecrawler.basics.credentials import redacted
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.cluster.figures import Totals
 from moviecrawler.cluster.fitness import Fitness
-from moviecrawler.cluster.jobs import check_job
+from moviecrawler.cluster.jobs import WRONG_USAGE, check_job
 from moviecrawler.cluster.process import (
     POLL_SECONDS,
     SpiderProcess,
@@ -38,12 +38,16 @@ from moviecrawler.frontier.redis_client import state_error
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapyd.config import Config
 
-    from moviecrawler.cluster.jobs import Outcome, Result, RunEnd
-    from moviecrawler.cluster.state import Beat, JobStatus
+    from moviecrawler.cluster.jobs import Outcome, RunEnd
+    from moviecrawler.cluster.state import JobStatus
 
 journal = Logger()
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _DRAIN_SECONDS = 30.0
 """Seconds after which a node that is stopped ends. Its spiders are told to end at once, and killed
@@ -140,7 +144,7 @@ class ClusterLauncher(Service):
                 why=state_error(error),
             )
 
-    def ask(self, function: Any, *arguments: Any, **options: Any) -> Any:
+    def ask(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> Deferred[T]:
         """Call a method of the cluster's state in a thread."""
         return deferToThreadPool(reactor, self._pool, function, *arguments, **options)
 
@@ -153,13 +157,13 @@ class ClusterLauncher(Service):
         Deferred.fromCoroutine(self._run(process))
 
     async def _run(self, process: SpiderProcess) -> None:
-        result: Result | None = None
+        report = process.report
         try:
             how, reason = await self._crawl(process)
         except ConfigurationError as error:
             how = "finished"
             reason = str(error)
-            result = "usage"
+            report.exit_code = WRONG_USAGE
         except redis.exceptions.RedisError as error:
             how = "handed_back"
             reason = state_error(error)
@@ -167,10 +171,8 @@ class ClusterLauncher(Service):
             how = "node_failed"
             reason = f"its node can't start it: {error}"
         reason = redacted(reason)
-        outcome = process.report.outcome(how, reason)
-        outcome.result = result or outcome.result
-        process.end = how, outcome
-        if how == "node_failed" or (how == "handed_back" and not process.report.stopped):
+        process.end = how, report.outcome(how, reason)
+        if how == "node_failed" or (how == "handed_back" and not report.stopped):
             sentence = f"a job could not be run here: {process.job.key}, {reason}"
             self.fitness.note_failure(sentence)
         journal.info(
@@ -245,7 +247,8 @@ class ClusterLauncher(Service):
 
     async def _record_end(self, process: SpiderProcess, end: tuple[RunEnd, Outcome]) -> None:
         """Record how a job ended, and free its slot."""
-        if not await self.ask(self.state.record_end, self.node_id, process.leased, *end):
+        how, outcome = end
+        if not await self.ask(self.state.record_end, self.node_id, process.leased, how, outcome):
             journal.warn("{job} had already been given to another node", job=process.job.key)
         self.totals.end(process)
         self.jobs.remove(process)
@@ -279,7 +282,7 @@ class ClusterLauncher(Service):
         news = self._news(info)
         own = {process.leased.queue_member: process for process in self.jobs}
         now = time.monotonic()
-        beat: Beat = await self.ask(
+        beat = await self.ask(
             self.state.beat, info, list(own), is_news=news != self._reported, takes=news.takes
         )
         self._reported = news

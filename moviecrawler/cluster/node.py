@@ -64,12 +64,15 @@ def application(config: Config) -> Any:
     except ConfigurationError as error:
         raise ConfigError(str(error)) from error
     config.node = Node(options)
-    own = {"node_name": options.node_name}
-    # Scrapyd's own check knows one password, and would ask the probes for it too.
-    own |= {"username": "", "password": "", "logs_dir": str(Path(options.logs_dir).absolute())}
-    own["jobs_to_keep"] = os.environ.get("SCRAPYD_JOBS_TO_KEEP") or chosen(config).get(
-        "jobs_to_keep", "100"
-    )
+    jobs_to_keep = os.environ.get("SCRAPYD_JOBS_TO_KEEP") or chosen(config).get("jobs_to_keep")
+    own = {
+        "node_name": options.node_name,
+        "logs_dir": str(Path(options.logs_dir).absolute()),
+        "jobs_to_keep": jobs_to_keep or "100",
+        # Scrapyd's own check knows one password, and would ask the probes for it too.
+        "username": "",
+        "password": "",
+    }
     config.cp.read_dict({config.SECTION: own})
     # They are those of a scrapy.cfg nearby; a cluster's projects are its eggs.
     config.cp.remove_section("settings")

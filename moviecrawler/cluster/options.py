@@ -36,7 +36,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     scrapyd.conf. A node does not start with an unknown one.
     """
 
-    redis_url: str
+    redis_url: str = ""
     """A single Redis; each cluster has a database of its own. From SCRAPYD_REDIS_URL, which spiders
     don't get, or REDIS_URL, which they do."""
     node_name: Name = msgspec.field(default_factory=socket.gethostname)
@@ -72,17 +72,15 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     @classmethod
     def from_config(cls, config: Config, environ: Mapping[str, str] = os.environ) -> Self:
         """Read the options. Raises ConfigurationError, also for an unknown one."""
-        own = cls.__struct_fields__
         written = chosen(config)
-        for name in written:
-            if name not in {*own, *_SCRAPYDS}:
-                raise ConfigurationError(
-                    f"scrapyd.conf sets {name}, which a node of a cluster does not use; "
-                    "correct or remove it"
-                )
-        known = {f"SCRAPYD_{name.upper()}": name for name in own}
-        for name in environ:
-            if name.startswith("SCRAPYD_") and name not in {*known, *_OTHER_VARIABLES}:
+        for name in written.keys() - {*cls.__struct_fields__, *_SCRAPYDS}:
+            raise ConfigurationError(
+                f"scrapyd.conf sets {name}, which a node of a cluster does not use; "
+                "correct or remove it"
+            )
+        known = {f"SCRAPYD_{name.upper()}": name for name in cls.__struct_fields__}
+        for name in environ.keys() - {*known, *_OTHER_VARIABLES}:
+            if name.startswith("SCRAPYD_"):
                 raise ConfigurationError(f"{name} is not an option of a node; correct or remove it")
         given = {
             name: environ.get(variable) or written.get(name, "") for variable, name in known.items()

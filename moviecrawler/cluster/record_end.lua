@@ -17,13 +17,15 @@ if not record and owner == node then
     record = cjson.decode(ARGV[5])  -- Redis has lost it
 end
 local is_over = how == 'finished' or how == 'cancelled'
-if not record or record.queue_member ~= member or record.state == 'finished'
-    or owner and owner ~= node or not owner and not is_over then
+local is_same = record and record.queue_member == member and record.state ~= 'finished'
+local is_own = owner == node
+-- It may have been queued again while this node could not reach Redis.
+local was_queued_again = not owner and is_over
+if not is_same or not (is_own or was_queued_again) then
     return 0
 end
 if is_over then
-    -- It may have been queued again while this node could not reach Redis.
-    if not owner then
+    if was_queued_again then
         run(key, record, node)
     end
     finish(key, record, how, outcome)

@@ -201,6 +201,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         """Return the projects that have a version."""
         return sorted({egg.project for egg in self.eggs})
 
+    @property
+    def urls(self) -> dict[str, str]:
+        """The URLs at which clients reach nodes for their logs, by the names of the nodes."""
+        return {node.name: node.url.rstrip("/") for node in self.nodes if node.url}
+
     def find(self, project: str, job: str) -> JobStatus | None:
         """Return a job; None when there is no job of that id."""
         key = f"{project}/{job}"

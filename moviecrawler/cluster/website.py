@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from hmac import compare_digest
 from ipaddress import ip_address
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ from moviecrawler.cluster.process import log_url
 from moviecrawler.frontier.redis_client import state_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from scrapyd.config import Config
     from twisted.internet.defer import Deferred
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.options import NodeOptions
-    from moviecrawler.cluster.state import JobStatus, NodeInfo, Snapshot
+    from moviecrawler.cluster.state import JobStatus, Snapshot
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -173,14 +173,9 @@ def began_at(status: JobStatus) -> float:
     return status.first_started_at or ended_at
 
 
-def url_of_node(name: str, nodes: Iterable[NodeInfo]) -> str:
-    """Return the URL at which clients reach a live node; empty when they can't."""
-    return next((node.url.rstrip("/") for node in nodes if node.name == name), "")
-
-
 def local_time(seconds: float) -> datetime:
     """Return a time as Scrapyd shows it: the node's local time, without a time zone."""
-    return datetime.fromtimestamp(seconds, UTC).astimezone().replace(tzinfo=None)
+    return datetime.fromtimestamp(seconds)  # noqa: DTZ006 - as Scrapyd has it
 
 
 class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
@@ -195,12 +190,18 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
 
     @property
     def poller(self) -> SnapshotAdapter:
-        """The cluster; Scrapyd reads its processes and finished jobs at `launcher`."""
+        """The cluster, whose queues Scrapyd's services read here."""
         return SnapshotAdapter(self.node.state.seen)
 
-    launcher = poller
-    scheduler = ScrapydRoot.eggstorage
-    """Scrapyd's services only list its projects."""
+    @property
+    def launcher(self) -> SnapshotAdapter:
+        """The cluster, whose processes and finished jobs Scrapyd's services read here."""
+        return self.poller
+
+    @property
+    def scheduler(self) -> Any:
+        """The storage of eggs, as Scrapyd's services only list the scheduler's projects."""
+        return self.eggstorage
 
     def getChildWithDefault(self, path: bytes, request: Any) -> Any:
         # scrapyd-client puts two slashes where its URL ends in one.
@@ -217,7 +218,7 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
             return child
         return InThread(self.node, child.render, needs_redis=path not in _WITHOUT_REDIS)
 
-    def get_log_url(self, job: Any) -> str | None:
+    def get_log_url(self, job: SimpleNamespace) -> str | None:
         """Return the path of a job's log, on any node; None for a job that was never started."""
         url: str | None = job.log_url
         return url
@@ -233,7 +234,7 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
         if status is not None and status.node not in {"", self.node.name}:
             sentence = f"the log is on {status.node}"
             # By its name: it has the log after a restart, too.
-            if url := url_of_node(status.node, cluster.nodes):
+            if url := cluster.urls.get(status.node):
                 code = http.TEMPORARY_REDIRECT
                 request.setHeader("Location", url + path)
         request.setResponseCode(code)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapyd.utils import get_file_path
 
 from moviecrawler.cluster.process import log_url, read_end
-from moviecrawler.cluster.website import url_of_node
 from moviecrawler.dashboard.pages import (
     MOST_PAGES,
     ROWS,
@@ -96,11 +96,7 @@ class Crawls(Page):
         log_path = log_url(status.job)
         is_asked = request.value("ask") == "cancel" and status.outcome is None
         # Each node has the log of what it ran; the others may keep theirs elsewhere.
-        urls = {
-            start.node: url_of_node(start.node, cluster.nodes)
-            for start in status.history
-            if start.node != self.node.name
-        }
+        urls = {name: url for name, url in cluster.urls.items() if name != self.node.name}
         return {
             "template": "job.html",
             "title": f"{status.job.spider}: job {status.job.id}",
@@ -110,7 +106,7 @@ class Crawls(Page):
             "log": log,
             "no_log": why,
             "log_path": log_path,
-            "log_urls": {node: url + log_path for node, url in urls.items() if url},
+            "log_urls": {name: url + log_path for name, url in urls.items()},
             "run": runs and runs.find(self.sources.run_of(status.job)),
         }
 
@@ -134,15 +130,13 @@ def _fits(status: JobStatus, request: PageRequest) -> bool:
     """Return whether a job is one of those that the filters leave."""
     job = status.job
     result = request.value("result")
-    spider = request.value("spider")
-    words = request.value("q").casefold().split()
     reason = status.outcome.reason if status.outcome else ""
-    given = [text for pair in (*job.arguments.items(), *job.settings.items()) for text in pair]
-    text = " ".join([job.id, job.spider, status.node, reason, *given]).casefold()
+    values = [*job.arguments.items(), *job.settings.items()]
+    text = " ".join([job.id, job.spider, status.node, reason, *chain(*values)]).casefold()
     return (
         (not result or result in _results_of(status))
-        and (not spider or spider == job.spider)
-        and all(word in text for word in words)
+        and request.value("spider") in {"", job.spider}
+        and all(word in text for word in request.value("q").casefold().split())
     )
 
 

@@ -202,14 +202,12 @@ class Page(Resource):
 
         The form's method returns the path, and the name of a sentence of `NOTICES`.
         """
-        known = [name.removeprefix("do_") for name in dir(self) if name.startswith("do_")]
         action = request.value("action")
-        if action not in known:
-            raise RefusedError(
-                f"action is {action[:40]!r}; {self.here} knows {' and '.join(known) or 'none'}"
-            )
+        act = getattr(self, f"do_{action}", None)
+        if act is None:
+            raise RefusedError(f"{self.here} has no action {action[:40]!r}")
         try:
-            path, notice = getattr(self, f"do_{action}")(request)
+            path, notice = act(request)
         except FormError as error:
             request.errors = error.errors
             return self._page(request, http.BAD_REQUEST, **self.show(request))

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.filters import do_filesizeformat
 
 from moviecrawler.basics.clock import utc_text
+from moviecrawler.basics.service_urls import is_http_url
 from moviecrawler.frontier.contract import OUTCOMES
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
 
@@ -209,18 +210,6 @@ def resume_path(run: RunReport) -> str:
     return f"/schedule?{urlencode({'run': f'{run.site}/{run.run}'})}"
 
 
-def safe_url(url: str) -> str | None:
-    """Return a URL if it may be linked to. A URL from a site's page could be a script.
-
-    >>> safe_url("https://www.imdb.com/"), safe_url("javascript:alert(1)"), safe_url("http://[")
-    ('https://www.imdb.com/', None, None)
-    """
-    try:
-        return url if urlsplit(url).scheme in {"http", "https"} else None
-    except ValueError:
-        return None
-
-
 def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader(__package__),
@@ -241,12 +230,12 @@ def _environment() -> Environment:
     made.globals |= {
         "account_bar": account_bar,
         "counted": counted,
+        "is_http_url": is_http_url,
         "job_path": job_path,
         "job_state": job_state,
         "resume_path": resume_path,
         "run_path": run_path,
         "run_state": run_state,
-        "safe_url": safe_url,
         "score_columns": {kind: SCORES[kind].columns for kind in SCOREBOARD_KINDS},
         "score_name": score_name,
         "site_name": site_name,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from twisted.application.service import Service
-
+from moviecrawler.cluster.process import reactor
 from moviecrawler.cluster.website import Root as ClusterRoot
 from moviecrawler.dashboard.crawls import Crawls
 from moviecrawler.dashboard.overview import Overview
@@ -40,22 +39,9 @@ class Root(ClusterRoot):
     def __init__(self, config: Config, app: Any) -> None:
         self.sources = Sources(config.node)
         super().__init__(config, app)
-        PageService(self.sources).setServiceParent(app)
+        reactor.addSystemEventTrigger("before", "shutdown", self.sources.close)
         for path, page in make_pages(self.sources).items():
             self.putChild(path[1:].encode(), page)
         self.putChild(b"static", Static(str(STATIC)))
         # Scrapyd's own pages name no icon, so that browsers look for this one.
         self.putChild(b"favicon.ico", Static(str(STATIC.joinpath("icon.svg"))))
-
-
-class PageService(Service):
-    """Interrupts what the pages read when the node stops."""
-
-    name = "dashboard"
-
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
-
-    def stopService(self) -> Any:
-        super().stopService()
-        self._sources.close()
