@@ -11,9 +11,12 @@ import pytest
 
 
 @pytest.fixture
-def runner() -> Iterator[asyncio.Runner]:
-    """Return the event loop of a test, for fixtures that have something to await."""
-    with asyncio.Runner() as runner:
+def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
+    """Return the event loop of a test, for fixtures that have something to await.
+
+    A test file may name another kind of loop as `EVENT_LOOP`.
+    """
+    with asyncio.Runner(loop_factory=getattr(request.module, "EVENT_LOOP", None)) as runner:
         yield runner
 
 

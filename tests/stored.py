@@ -156,6 +156,12 @@ class Stored:
         return len(documents(self.url, "misses"))
 
 
+@pytest.fixture(params=["csv", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
+    """Return each of the two stores that have a scoreboard."""
+    return Stored(request.param, request, tmp_path)
+
+
 @pytest.fixture(params=["csv", "postgres", "mongo"])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
     """Return a place of each kind that replaces what it holds."""

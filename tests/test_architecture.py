@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from moviecrawler.options import SETTINGS
-from tests import groups, rooms
+from tests import fixtures, groups, rooms
 from tests.settings_table import table
 from tests.shared import PROJECT
 
@@ -164,3 +164,10 @@ def test_what_tests_of_several_folders_share_lies_in_none_of_them() -> None:
                 if modules and folder not in {path.parent.name, *shared}:
                     wrong.append(f"{path.relative_to(PROJECT)}: {node.module}")
     assert [each for each in wrong if not each.startswith("tests/benchmarks/")] == []
+
+
+def test_each_fixture_has_one_meaning_which_the_table_of_the_readme_tells() -> None:
+    found = list(fixtures.fixtures())
+    assert len({fixture.name for fixture in found}) == len(found)
+    assert all(fixture.meaning for fixture in found)
+    assert fixtures.README.read_text("utf-8") == fixtures.document()

@@ -23,7 +23,7 @@ COMMANDS = re.findall(r"^    (\S.*)$", PROSE, re.MULTILINE)
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Write each block of the page to its file."""
+    """Return a project of the files that are the page's blocks."""
     for name, text in re.findall(r"^```python\n# (\S+)\n(.*?)^```", PAGE, FLAGS):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,6 @@
 import re
 import shlex
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites.ids import title_url
 from tests.crawling import Finished, scrapy
-from tests.services.replica import IDS, ForkedReplica
+from tests.services.replica import IDS, ReplicaOf
 from tests.shared import PROJECT
 
 GUIDES = PROJECT / "moviecrawler" / "guides"
@@ -44,38 +43,37 @@ def _commands(path: Path) -> list[str]:
 
 
 @pytest.fixture
-def replica() -> Iterator[ReplicaProcess]:
-    """Start a replica with series, too."""
-    with ForkedReplica(titles=16, series=2) as replica:
-        yield replica
+def small(replica_of: ReplicaOf) -> ReplicaProcess:
+    """Return a replica of a few whole pages, with series."""
+    return replica_of(titles=16, series=2)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, replica: ReplicaProcess) -> Path:
+def prepared(tmp_path: Path, small: ReplicaProcess) -> Path:
     """Return a folder with the files that the commands name."""
     rows = "".join(f"{site_id},\n" for site_id in IDS[:3])
     (tmp_path / "films.csv").write_text(f"imdb_id,metacritic_id\n{rows}")
     (tmp_path / "watchlist.csv").write_text(f"Const\n{IDS[0]}\n")
     (tmp_path / "titles.csv").write_text("Name,Year\nThe Falling Mask,2010\n")
     (tmp_path / "FILE.csv").write_text(f"imdb,metacritic\n{IDS[0]},movie/the-falling-mask\n")
-    with urllib.request.urlopen(title_url("imdb", IDS[0], replica.urls["imdb"])) as page:
+    with urllib.request.urlopen(title_url("imdb", IDS[0], small.urls["imdb"])) as page:
         (tmp_path / "page.html").write_bytes(page.read())
     return tmp_path
 
 
 @pytest.mark.promise("A new user's first hour goes as the README says.")
 def test_each_command_of_the_readme_and_the_guides_does_what_it_says(
-    folder: Path, replica: ReplicaProcess, database_url: str
+    prepared: Path, small: ReplicaProcess, database_url: str
 ) -> None:
     alone = _commands(PROJECT / "README.md")
     alone += _commands(GUIDES / "first_crawl.md") + _commands(GUIDES / "my_own_list.md")
     assert alone[0].startswith("demo")
     assert len(alone) > 12
     for command in alone:
-        _check(command, folder, replica)
-    assert (folder / "data" / "movies.csv").exists()
+        _check(command, prepared, small)
+    assert (prepared / "data" / "movies.csv").exists()
     for command in _commands(GUIDES / "every_day.md"):
-        _check(command, folder, replica, DATABASE_URL=database_url)
+        _check(command, prepared, small, DATABASE_URL=database_url)
 
 
 def _check(command: str, folder: Path, replica: ReplicaProcess, **settings: str) -> None:

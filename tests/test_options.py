@@ -22,18 +22,17 @@ REDIS = "redis://127.0.0.1:6379/0"
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    settings = Settings()
-    settings.setmodule("moviecrawler.settings")
-    settings.set("DATA_DIR", str(tmp_path))
-    return settings
+def ours(tmp_path: Path) -> Settings:
+    """Return the project's settings, with a DATA_DIR of its own."""
+    ours = Settings()
+    ours.setmodule("moviecrawler.settings")
+    ours.set("DATA_DIR", str(tmp_path))
+    return ours
 
 
-def test_settings_as_shipped_are_right(
-    settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
-    MovieCrawlerAddon.update_pre_crawler_settings(settings)
-    check(settings, ImdbSpider)
+def test_settings_as_shipped_are_right(ours: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    MovieCrawlerAddon.update_pre_crawler_settings(ours)
+    check(ours, ImdbSpider)
     assert caplog.text == ""
 
 
@@ -50,21 +49,21 @@ def test_settings_as_shipped_are_right(
 )
 @pytest.mark.parametrize("place", ["settings", "environment"])
 def test_a_name_that_is_nearly_one_of_ours_is_refused_with_that(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, place: str, name: str, meant: str
+    ours: Settings, monkeypatch: pytest.MonkeyPatch, place: str, name: str, meant: str
 ) -> None:
     if place == "settings":
-        settings.set(name, "x", priority="cmdline")
+        ours.set(name, "x", priority="cmdline")
     else:
         monkeypatch.setenv(name, "x")
     with pytest.raises(ConfigurationError, match=rf"{name}: did you mean {meant}\?"):
-        check_names(settings)
+        check_names(ours)
     monkeypatch.setenv(meant, "")  # so that a variable of this name is another program's
     if place == "environment":
-        check_names(settings)
+        check_names(ours)
 
 
 def test_settings_of_others_are_left_alone(
-    settings: Settings, caplog: pytest.LogCaptureFixture
+    ours: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     theirs = (
         "AWS_ENDPOINT_URL",
@@ -77,15 +76,15 @@ def test_settings_of_others_are_left_alone(
         "SCHEDULER_PERSIST",
         "ZYTE_API_KEY",
     )
-    settings.setdict(dict.fromkeys(theirs, "1"), priority="cmdline")
-    check_names(settings)
-    warn_of_names(settings)
+    ours.setdict(dict.fromkeys(theirs, "1"), priority="cmdline")
+    check_names(ours)
+    warn_of_names(ours)
     assert caplog.text == ""
-    settings.set("DOWNLOAD_DELY", "3")
+    ours.set("DOWNLOAD_DELY", "3")
     other_project = Settings({"MONGO_URI": "mongodb://127.0.0.1"})
-    check_names(settings)
+    check_names(ours)
     check_names(other_project)
-    warn_of_names(settings)
+    warn_of_names(ours)
     warn_of_names(other_project)
     assert [record.getMessage() for record in caplog.records] == [
         "Nothing reads the setting DOWNLOAD_DELY: did you mean DOWNLOAD_DELAY?",
@@ -157,11 +156,11 @@ REFUSED = [
 )
 @pytest.mark.parametrize(("name", "value", "sentence"), REFUSED)
 def test_wrong_value_is_refused_in_a_sentence_without_a_password(
-    settings: Settings, name: str, value: object, sentence: str
+    ours: Settings, name: str, value: object, sentence: str
 ) -> None:
-    settings.setdict({"REDIS_URL": REDIS, name: value})
+    ours.setdict({"REDIS_URL": REDIS, name: value})
     with pytest.raises(ConfigurationError) as caught:
-        check(settings, ImdbSpider)
+        check(ours, ImdbSpider)
     assert str(caught.value).startswith(f"{name} {sentence}")
     assert not any(part in str(caught.value) for part in ("\n", "hun", "ter2"))
 
@@ -189,7 +188,7 @@ def test_wrong_value_is_refused_in_a_sentence_without_a_password(
 )
 @pytest.mark.parametrize("place", ["settings", "environment"])
 def test_a_setting_that_nothing_reads_any_more_is_refused_with_its_replacement(
-    settings: Settings,
+    ours: Settings,
     monkeypatch: pytest.MonkeyPatch,
     place: str,
     name: str,
@@ -197,11 +196,11 @@ def test_a_setting_that_nothing_reads_any_more_is_refused_with_its_replacement(
 ) -> None:
     monkeypatch.setenv("SPIDERMON_EMAIL_TO", "")  # means that it is not set
     if place == "settings":
-        settings.set(name, ["hunter2"])
+        ours.set(name, ["hunter2"])
     else:
         monkeypatch.setenv(name, "hunter2")
     with pytest.raises(ConfigurationError) as caught:
-        check(settings, ImdbSpider)
+        check(ours, ImdbSpider)
     assert str(caught.value) == f"Nothing reads {name} any more; {replacement}, and remove it"
 
 
@@ -246,16 +245,16 @@ def test_limits_of_a_store_hold_unless_settings_say_otherwise() -> None:
     ],
 )
 def test_sqlite_can_be_left_out_where_another_store_has_it_all(
-    settings: Settings, given: dict[str, object], sentence: str
+    ours: Settings, given: dict[str, object], sentence: str
 ) -> None:
-    settings.setdict({"SQLITE_ENABLED": "0", **given})
+    ours.setdict({"SQLITE_ENABLED": "0", **given})
     if sentence:
         with pytest.raises(ConfigurationError, match=sentence):
-            check(settings, ImdbSpider)
+            check(ours, ImdbSpider)
     else:
-        check(settings, ImdbSpider)
+        check(ours, ImdbSpider)
     with pytest.raises(NotConfigured):
-        SqlitePipeline.store_from_settings(settings)
+        SqlitePipeline.store_from_settings(ours)
 
 
 @pytest.mark.parametrize("pipeline", [PostgresPipeline, MongoPipeline, S3Pipeline])

@@ -74,6 +74,7 @@ FORMS = ("{:.1f}", "{:.0f}", "{:.1f}", "{:.0f}%", "{:.0f}%")
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """Return a demo that has ended."""
     folder = tmp_path_factory.mktemp("demo")
     # It uses nothing of its environment: each of these would end a crawl that reads it.
     urls = {

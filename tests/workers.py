@@ -228,6 +228,7 @@ def workers_on(replica: ReplicaProcess, redis_url: str, folder: Path) -> Workers
 
 @pytest.fixture
 def workers_of(replica: ReplicaProcess, redis_url: str, tmp_path: Path) -> WorkersOf:
+    """Return what makes the workers of a test, with Redis."""
     return workers_on(replica, redis_url, tmp_path)
 
 

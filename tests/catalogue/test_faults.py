@@ -29,6 +29,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def slow(due: Due) -> Due:
+    """Return crawls of a catalogue whose site answers slowly."""
     change(due.replica, latency=150)
     return due
 

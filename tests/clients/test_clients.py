@@ -52,7 +52,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
+    """Return two nodes whose logs lie in one folder."""
     folder = tmp_path_factory.mktemp("nodes")
     options = {
         "SCRAPYD_MAX_PROC": "1",
@@ -69,14 +70,14 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
 
 @pytest.fixture(scope="module")
 def web(
-    programs: Path, nodes: list[Node], tmp_path_factory: pytest.TempPathFactory
+    programs: Path, pair: list[Node], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], str]]:
-    """Run scrapydweb; return what asks it for a page."""
+    """Return what asks scrapydweb, which runs, for a page."""
     folder = tmp_path_factory.mktemp("web")
     settings = {
         "SCRAPYDWEB_BIND": "127.0.0.1",
         "SCRAPYDWEB_PORT": (port := free_port()),
-        "SCRAPYD_SERVERS": [f"{AUTH[0]}:{AUTH[1]}@127.0.0.1:{node.port}" for node in nodes],
+        "SCRAPYD_SERVERS": [f"{AUTH[0]}:{AUTH[1]}@127.0.0.1:{node.port}" for node in pair],
         "DATA_PATH": str(folder / "data"),
     }
     usual = next(
@@ -118,15 +119,15 @@ def web(
 
 
 def test_scrapydweb_reads_the_page_of_jobs_and_a_log_and_cancels_through_the_other_node(
-    web: Callable[[str], str], nodes: list[Node]
+    web: Callable[[str], str], pair: list[Node]
 ) -> None:
     def jobs() -> dict[str, dict[str, str]]:
         return {job["job"]: job for job in json.loads(web("1/jobs/?listjobs=True"))}
 
-    done = nodes[0].schedule("quick")
-    nodes[0].wait_for_end(done)
-    slow = [nodes[0].schedule("slow") for _ in range(3)]
-    wait_for(lambda: sum(bool(job["pid"]) for job in nodes[0].jobs("running")) == 2)
+    done = pair[0].schedule("quick")
+    pair[0].wait_for_end(done)
+    slow = [pair[0].schedule("slow") for _ in range(3)]
+    wait_for(lambda: sum(bool(job["pid"]) for job in pair[0].jobs("running")) == 2)
     found = jobs()
     assert found.keys() >= {done, *slow}
     assert sum(not found[job]["start"] for job in slow) == 1
@@ -142,19 +143,19 @@ def test_scrapydweb_reads_the_page_of_jobs_and_a_log_and_cancels_through_the_oth
     assert "finished" in web(f"1/log/stats/toy/quick/{done}/")
     for job in slow:
         assert json.loads(web(f"2/api/stop/toy/{job}/"))["status"] == "ok"
-    wait_for(lambda: not nodes[0].jobs("running"))
+    wait_for(lambda: not pair[0].jobs("running"))
     assert all(jobs()[job]["finish"] for job in slow if found[job]["start"])
     assert json.loads(web("2/api/start/toy/quick/"))["status"] == "ok"
 
 
 def test_scrapydweb_deploys_an_egg_and_deletes_its_project(
-    web: Callable[..., str], nodes: list[Node]
+    web: Callable[..., str], pair: list[Node]
 ) -> None:
     about = {"project": "web", "version": "v2", "1": "on", "checked_amount": "1"}
     web("1/deploy/upload/", **about, file=("web.egg", toy_egg()))
     assert json.loads(web("2/api/listversions/web/"))["versions"] == ["v2"]
     assert json.loads(web("1/api/delproject/web/"))["status"] == "ok"
-    assert nodes[1].get("listprojects.json").json["projects"] == ["toy"]
+    assert pair[1].get("listprojects.json").json["projects"] == ["toy"]
 
 
 # --- Others ---------------------------------------------------------------------------------------
@@ -220,9 +221,9 @@ def test_jupyter_runs_the_notebook_in_its_own_folder(programs: Path, tmp_path: P
     assert sum("image/png" in output.get("data", ()) for output in drawn) == 3
 
 
-def test_logparser_reads_a_log(programs: Path, nodes: list[Node], tmp_path: Path) -> None:
-    [done] = nodes[0].wait_for_end(nodes[0].schedule("quick"))
-    (tmp_path / "log").write_text(nodes[1].get(done["log_url"].lstrip("/")).text)
+def test_logparser_reads_a_log(programs: Path, pair: list[Node], tmp_path: Path) -> None:
+    [done] = pair[0].wait_for_end(pair[0].schedule("quick"))
+    (tmp_path / "log").write_text(pair[1].get(done["log_url"].lstrip("/")).text)
     assert run(tmp_path, str(programs / "python"), "-c", _LOGPARSER, "log") == Ran(
         0, "finished 1 0\n"
     )
@@ -230,11 +231,11 @@ def test_logparser_reads_a_log(programs: Path, nodes: list[Node], tmp_path: Path
 
 @pytest.mark.promise("Scrapyd's API and clients work unchanged.")
 def test_python_scrapyd_api_and_gerapy_s_calls_work(
-    programs: Path, nodes: list[Node], tmp_path: Path
+    programs: Path, pair: list[Node], tmp_path: Path
 ) -> None:
     (tmp_path / "toy.egg").write_bytes(toy_egg("1", tmp_path))
     ran = run(
-        tmp_path, str(programs / "python"), "-c", _GERAPY, f"{nodes[1].url}/", *AUTH, "toy.egg"
+        tmp_path, str(programs / "python"), "-c", _GERAPY, f"{pair[1].url}/", *AUTH, "toy.egg"
     )
     expected = ["True 4", "True True", "206 404", "running", "True", "True ['toy']", "True"]
     assert ran.output.splitlines() == expected

@@ -21,6 +21,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def shared_nodes(tmp_path_factory: pytest.TempPathFactory, notes: Path) -> Iterator[list[Node]]:
+    """Return two nodes with the toy's first version."""
     options = {
         "DATABASE_URL": "postgresql://store:of-the-stores@127.0.0.1:1/x",
         "SCRAPYD_DEPLOY_PASSWORD": DEPLOY_PASSWORD,
@@ -49,4 +50,5 @@ def nodes(shared_nodes: list[Node]) -> Iterator[list[Node]]:
 
 @pytest.fixture
 def node(nodes: list[Node]) -> Node:
+    """Return one of both nodes."""
     return nodes[0]

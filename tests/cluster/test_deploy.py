@@ -12,6 +12,7 @@ SPIDERS = ["imdb", "metacritic", "rottentomatoes"]
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a checkout to deploy from."""
     return copy_project(tmp_path_factory.mktemp("deploy") / "checkout")
 
 

@@ -45,7 +45,8 @@ def storage(folder: Path, redis_url: str) -> RedisEggStorage:
 
 
 @pytest.fixture
-def store(tmp_path: Path, redis_url: str) -> RedisEggStorage:
+def egg_store(tmp_path: Path, redis_url: str) -> RedisEggStorage:
+    """Return a node's storage of eggs."""
     return storage(tmp_path / "eggs", redis_url)
 
 
@@ -66,16 +67,16 @@ def known(store: RedisEggStorage) -> list[Egg]:
 @pytest.mark.promise("A deployed version is on all nodes at once.")
 @pytest.mark.usefixtures("_listed_by_text")
 def test_latest_deploy_is_the_latest_version_on_all_nodes(
-    store: RedisEggStorage, tmp_path: Path, redis_url: str
+    egg_store: RedisEggStorage, tmp_path: Path, redis_url: str
 ) -> None:
     first = toy_egg("1")
     other = storage(tmp_path / "other", redis_url)
-    store.put(first, "toy", "1763730000")
-    store.put(toy_egg("2", more=OTHER), "toy", "v1.2.0")
+    egg_store.put(first, "toy", "1763730000")
+    egg_store.put(toy_egg("2", more=OTHER), "toy", "v1.2.0")
     assert [one.version for one in known(other)] == ["1763730000", "v1.2.0"]
     assert named_in(other.fetch("a", "toy", None)) == {"other": []}
     assert "quick" in named_in(other.fetch("b", "toy", "1763730000"))
-    store.put(first, "toy", "1763730000")
+    egg_store.put(first, "toy", "1763730000")
     assert find_egg(known(other), "toy").version == "1763730000"
     for project, version, expected in (
         ("toy", "2", "version '2' not found"),
@@ -84,13 +85,13 @@ def test_latest_deploy_is_the_latest_version_on_all_nodes(
         with pytest.raises(ConfigurationError, match=expected):
             other.delete(project, version)
     other.delete("toy", "1763730000")
-    assert named_in(store.fetch("a", "toy", None)) == {"other": []}
+    assert named_in(egg_store.fetch("a", "toy", None)) == {"other": []}
     other.delete("toy")
-    assert known(store) == store._client.keys("*egg*") == []
+    assert known(egg_store) == egg_store._client.keys("*egg*") == []
 
 
 def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_node(
-    store: RedisEggStorage, monkeypatch: pytest.MonkeyPatch
+    egg_store: RedisEggStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     curious = "import os\nimport scrapy\nprint('not a spider')\n" + "".join(
         f"class {name}(scrapy.Spider):\n    name = os.environ.get({name!r}, 'none') + {name!r}\n"
@@ -98,16 +99,16 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
     )
     for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "DATABASE_URL"):
         monkeypatch.setenv(name, "known")
-    store.put(toy_egg(more={"toy/spiders.py": curious}), "toy", "1")
-    assert known(store)[0].spiders == [
+    egg_store.put(toy_egg(more={"toy/spiders.py": curious}), "toy", "1")
+    assert known(egg_store)[0].spiders == [
         "knownDATABASE_URL",
         "noneSCRAPYD_PASSWORD",
         "noneSCRAPYD_REDIS_URL",
     ]
 
 
-def test_an_egg_s_spiders_name_their_arguments(store: RedisEggStorage) -> None:
-    arguments = store.put(project_egg(), "moviecrawler", "1").arguments["imdb"]
+def test_an_egg_s_spiders_name_their_arguments(egg_store: RedisEggStorage) -> None:
+    arguments = egg_store.put(project_egg(), "moviecrawler", "1").arguments["imdb"]
     choices = {argument.name: argument.choices for argument in arguments}
     assert choices["ids"] == []
     assert {"top", "all"} <= set(choices["list"])
@@ -150,43 +151,43 @@ def test_an_egg_s_spiders_name_their_arguments(store: RedisEggStorage) -> None:
 def test_broken_egg_never_becomes_a_version(
     data: bytes,
     expected: str,
-    store: RedisEggStorage,
+    egg_store: RedisEggStorage,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, most in (("_MAX_UNPACKED_BYTES", 10 * 2**20), ("_MAX_FILES", 150)):
         monkeypatch.setattr(eggs, name, most)
     with pytest.raises(ConfigurationError) as error:
-        store.put(data, "toy", "broken")
+        egg_store.put(data, "toy", "broken")
     assert expected in str(error.value)
     assert str(tmp_path) not in str(error.value).partition("\n")[0]
-    assert known(store) == []
+    assert known(egg_store) == []
     assert not any((tmp_path / "eggs").glob("new-*/*"))
 
 
 @pytest.mark.usefixtures("_listed_by_text")
 def test_copy_that_is_gone_is_fetched_again_and_an_egg_writes_nowhere_but_into_its_folder(
-    store: RedisEggStorage, redis_client: redis.Redis, tmp_path: Path
+    egg_store: RedisEggStorage, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    store.put(toy_egg(more={"../../outside": "x", "/absolute-of-an-egg": "x"}), "toy", "1")
+    egg_store.put(toy_egg(more={"../../outside": "x", "/absolute-of-an-egg": "x"}), "toy", "1")
     assert [path.name for path in tmp_path.iterdir()] == ["eggs"]
     assert not Path("/absolute-of-an-egg").exists()
     for _ in range(2):
-        path = store.fetch("a", "toy", "1")
+        path = egg_store.fetch("a", "toy", "1")
         assert (path / "toy" / "spiders.py").stat().st_size > 0
         assert path.parent.stat().st_mode & 0o077 == 0
         shutil.rmtree(path)
     redis_client.hset(keys.EGG_FILES, "toy/1", toy_egg())  # which others have written there
     with pytest.raises(ConfigurationError, match="damaged; deploy it again"):
-        store.fetch("a", "toy", "1")
+        egg_store.fetch("a", "toy", "1")
     redis_client.delete(keys.EGG_FILES)
     with pytest.raises(ConfigurationError, match="gone"):
-        store.fetch("a", "toy", "1")
+        egg_store.fetch("a", "toy", "1")
 
 
 @pytest.mark.usefixtures("_listed_by_text")
 def test_versions_have_a_bound_and_so_has_what_a_node_keeps_on_its_disk(
-    store: RedisEggStorage, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    egg_store: RedisEggStorage, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(eggs, "VERSIONS_KEPT", 2)
     left = tmp_path / "other" / f"new-{gethostname()}" / "tmpx.egg"
@@ -194,11 +195,11 @@ def test_versions_have_a_bound_and_so_has_what_a_node_keeps_on_its_disk(
     other = storage(tmp_path / "other", redis_url)
     hashes: list[str] = []
     for version in ("1", "2", "3", "4"):
-        store.put(toy_egg(version), "toy", version)
+        egg_store.put(toy_egg(version), "toy", version)
         hashes.append(other.fetch(version, "toy", version).stem)
         if version != "2":
             other.release(version)
-    assert [one.version for one in known(store)] == ["3", "4"]
+    assert [one.version for one in known(egg_store)] == ["3", "4"]
     # The second one is gone, and a spider still runs from it.
     assert {path.stem for path in (tmp_path / "other").glob("*.egg")} == {*hashes[1:]}
     assert not left.exists()
@@ -206,9 +207,9 @@ def test_versions_have_a_bound_and_so_has_what_a_node_keeps_on_its_disk(
 
 @pytest.mark.usefixtures("_listed_by_text")
 def test_copy_that_a_node_can_not_make_is_a_fault_of_the_node(
-    store: RedisEggStorage, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    egg_store: RedisEggStorage, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.put(toy_egg("1"), "toy", "1")
+    egg_store.put(toy_egg("1"), "toy", "1")
     full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     monkeypatch.setattr("moviecrawler.cluster.eggs.ZipFile.extractall", full)
     with pytest.raises(OSError, match="No space left"):

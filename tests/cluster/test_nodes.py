@@ -256,19 +256,22 @@ def test_scrapyd_client_works_unchanged(nodes: list[Node], tmp_path: Path) -> No
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
+def its_redis() -> Iterator[RedisServer]:
+    """Return the Redis of the breakable cluster."""
     with RedisServer() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def breakable(tmp_path_factory: pytest.TempPathFactory, server: RedisServer) -> Iterator[Cluster]:
+def breakable(
+    tmp_path_factory: pytest.TempPathFactory, its_redis: RedisServer
+) -> Iterator[Cluster]:
     """Return a cluster whose nodes and Redis are killed.
 
     Its spiders leave their notes in its folder.
     """
     options = {"SCRAPYD_LEASE_SECONDS": "3", "SCRAPYD_MAX_PROC": "1", "SCRAPYD_JOBS_TO_KEEP": "3"}
-    with cluster(tmp_path_factory.mktemp("breakable"), server.url, 2, **options) as running:
+    with cluster(tmp_path_factory.mktemp("breakable"), its_redis.url, 2, **options) as running:
         running.nodes[0].deploy(toy_egg("1", running.folder))
         yield running
 
@@ -408,10 +411,10 @@ def test_log_of_a_node_that_was_restarted_is_found_by_the_others(breakable: Clus
 
 @pytest.mark.promise("Nodes take no job twice, and seconds without Redis lose and double nothing.")
 def test_seconds_without_redis_lose_and_double_nothing(
-    breakable: Cluster, server: RedisServer
+    breakable: Cluster, its_redis: RedisServer
 ) -> None:
     def counted() -> Counter[tuple[str, Result]]:
-        return Counter(ClusterState(NodeOptions(redis_url=server.url)).snapshot().results)
+        return Counter(ClusterState(NodeOptions(redis_url=its_redis.url)).snapshot().results)
 
     notes = breakable.folder
     (one, two) = breakable.nodes
@@ -420,10 +423,10 @@ def test_seconds_without_redis_lose_and_double_nothing(
     goes_on = two.schedule("slow", note="on", seconds="8")
     wait_for(lambda: ran(notes, "on") and ran(notes, "meanwhile"))
     # At first it takes connections and says nothing, which must not stop a node from answering.
-    server._process.send_signal(signal.SIGSTOP)
+    its_redis._process.send_signal(signal.SIGSTOP)
     assert one.get("healthz").code == 200
     assert two.request("schedule.json", b"project=toy&spider=quick").code == 503
-    server.stop()
+    its_redis.stop()
     refused = one.post("schedule.json", project="toy", spider="quick", jobid="kept")
     assert (refused.code, refused.json["status"]) == (503, "error")
     assert one.get("healthz").code == 200
@@ -438,7 +441,7 @@ def test_seconds_without_redis_lose_and_double_nothing(
     time.sleep(3.5)  # longer than a lease
     told = re.findall("Redis can't be reached: .*; spiders go on", one.log)
     assert len(told) == len(set(told)), "each reason once"
-    server.start()
+    its_redis.start()
     for node in (one, two):
         node.wait_until_ready()
     one.schedule("quick", note="after", jobid="kept")
@@ -450,12 +453,12 @@ def test_seconds_without_redis_lose_and_double_nothing(
 
 @pytest.mark.promise("Nodes take no job twice, and seconds without Redis lose and double nothing.")
 def test_redis_that_is_full_can_be_read_and_is_called_full(
-    breakable: Cluster, server: RedisServer
+    breakable: Cluster, its_redis: RedisServer
 ) -> None:
     (one, two) = breakable.nodes
     job = one.schedule("slow", note="full", seconds="6")
     wait_for(lambda: ran(breakable.folder, "full"))
-    server.client.config_set("maxmemory", 1)
+    its_redis.client.config_set("maxmemory", 1)
     try:
         wait_for(lambda: "Redis is full" in one.get("readyz").text)
         assert job in {each["id"] for each in two.jobs("running")}
@@ -472,7 +475,7 @@ def test_redis_that_is_full_can_be_read_and_is_called_full(
         )
         time.sleep(4)  # longer than a lease
     finally:
-        server.client.config_set("maxmemory", 0)
+        its_redis.client.config_set("maxmemory", 0)
     [done] = one.wait_for_end(job)
     assert (done["reason"], len(done["starts"])) == ("finished", 1)
     for node in (one, two):
@@ -481,13 +484,13 @@ def test_redis_that_is_full_can_be_read_and_is_called_full(
 
 @pytest.mark.promise("Nodes take no job twice, and seconds without Redis lose and double nothing.")
 def test_password_of_redis_that_was_changed_is_named(
-    breakable: Cluster, server: RedisServer
+    breakable: Cluster, its_redis: RedisServer
 ) -> None:
     (one, two) = breakable.nodes
     job = one.schedule("slow", note="password", seconds="6")
     wait_for(lambda: ran(breakable.folder, "password"))
-    server.client.config_set("requirepass", "changed")
-    server.client.client_kill_filter(_type="normal", skipme=True)
+    its_redis.client.config_set("requirepass", "changed")
+    its_redis.client.client_kill_filter(_type="normal", skipme=True)
     try:
         expected = "Redis refuses the password in REDIS_URL, or the lack of one"
         wait_for(lambda: expected in one.get("readyz").text)
@@ -495,7 +498,7 @@ def test_password_of_redis_that_was_changed_is_named(
         assert (answer.code, expected in answer.json["message"]) == (503, True)
         time.sleep(4)  # longer than a lease
     finally:
-        server.client.config_set("requirepass", "")
+        its_redis.client.config_set("requirepass", "")
     [done] = one.wait_for_end(job)
     assert (done["reason"], len(done["starts"])) == ("finished", 1)
     for node in (one, two):
@@ -505,16 +508,16 @@ def test_password_of_redis_that_was_changed_is_named(
 @pytest.mark.promise(
     "A job that dies each time is given up, and a node on which jobs would fail takes none."
 )
-def test_redis_that_throws_keys_away_is_refused(breakable: Cluster, server: RedisServer) -> None:
-    server.client.config_set("maxmemory", 2**30)
-    server.client.config_set("maxmemory-policy", "allkeys-lru")
+def test_redis_that_throws_keys_away_is_refused(breakable: Cluster, its_redis: RedisServer) -> None:
+    its_redis.client.config_set("maxmemory", 2**30)
+    its_redis.client.config_set("maxmemory-policy", "allkeys-lru")
     late = Node(breakable.folder / "late", breakable.environment, "late", auth=None)
     late.start()
     try:
         wait_for(lambda: "Redis throws keys away when it is full" in late.get("readyz").text)
-        server.client.config_set("maxmemory-policy", "noeviction")
+        its_redis.client.config_set("maxmemory-policy", "noeviction")
         late.wait_until_ready()
     finally:
-        server.client.config_set("maxmemory", 0)
-        server.client.config_set("maxmemory-policy", "noeviction")
+        its_redis.client.config_set("maxmemory", 0)
+        its_redis.client.config_set("maxmemory-policy", "noeviction")
         late.stop()

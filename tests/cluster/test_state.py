@@ -18,6 +18,7 @@ KEY = "movies/job1"
 
 @pytest.fixture
 def state(redis_url: str) -> Iterator[ClusterState]:
+    """Return the state of an empty cluster."""
     made = ClusterState(NodeOptions(redis_url=redis_url))
     yield made
     made.client.close()

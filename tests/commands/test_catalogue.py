@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +17,7 @@ from tests.catalogued import Catalogued, judged, outcome, row
 from tests.crawling import Finished, counts, environment, scrapy
 from tests.processes import start
 from tests.services.postgres import execute
-from tests.services.replica import ForkedReplica
+from tests.services.replica import ReplicaOf
 from tests.waiting import LONGEST, wait_for
 
 Run = Callable[..., Finished]
@@ -25,10 +25,10 @@ NOTHING_ELSE = "0 changed, 0 removed, 0 ids on other sites, 0 rows left out\n"
 ONLY_FILMS = "imported films only; add --kinds movie,series for series\n"
 
 
-@pytest.fixture(scope="module")
-def running_replica() -> Iterator[ReplicaProcess]:
-    with ForkedReplica(titles=300, light=True) as running:
-        yield running
+@pytest.fixture
+def large(replica_of: ReplicaOf) -> ReplicaProcess:
+    """Return a replica of 300 titles."""
+    return replica_of(titles=300, light=True)
 
 
 def catalogue(
@@ -47,12 +47,12 @@ def run(database_url: str, tmp_path: Path) -> Run:
 
 @pytest.mark.promise("The user agent says what this is, and how to reach the operator.")
 def test_datasets_are_imported_once_and_only_what_changed_again(
-    run: Run, database_url: str, replica: ReplicaProcess
+    run: Run, database_url: str, large: ReplicaProcess
 ) -> None:
-    first = run("import", "imdb", replica=replica, CONTACT="https://example.org").output
-    (client,) = counts(replica)["clients"]
+    first = run("import", "imdb", replica=large, CONTACT="https://example.org").output
+    (client,) = counts(large)["clients"]
     assert (" moviecrawler/" in client, client.endswith(" (+https://example.org)")) == (True, True)
-    assert counts(replica)["robots"] > 0
+    assert counts(large)["robots"] > 0
     ((known, lowest, highest),) = execute(
         database_url, "SELECT count(*), min(popularity), max(popularity) FROM titles"
     )
@@ -63,11 +63,11 @@ def test_datasets_are_imported_once_and_only_what_changed_again(
     assert isinstance(highest, float)
     assert highest > 90
     assert execute(database_url, "SELECT count(*) FROM title_sites") == [(3 * known,)]
-    again = run("import", "imdb", replica=replica)
+    again = run("import", "imdb", replica=large)
     assert again.output == f"imdb has not changed since the last import\n{ONLY_FILMS}"
-    assert counts(replica)["statuses"]["304"] == 2
+    assert counts(large)["statuses"]["304"] == 2
     # Another selection is another import, which touches no title that is there.
-    fewer = run("import", "imdb", "--min-votes", "100000", "--years", "1990-", replica=replica)
+    fewer = run("import", "imdb", "--min-votes", "100000", "--years", "1990-", replica=large)
     assert fewer.output == f"imdb: 0 rows added, {NOTHING_ELSE}{ONLY_FILMS}"
 
 

@@ -29,6 +29,7 @@ my shelf,c,Brewick,,
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """Return a folder with two lists of titles."""
     (tmp_path / "titles.csv").write_text(TITLES, "utf-8")
     (tmp_path / "films.csv").write_text(FILMS, "utf-8")
     return tmp_path

@@ -25,6 +25,7 @@ from tests.services.forward_proxy import Mode, ProxyFleet
 
 @pytest.fixture
 def fleet() -> Iterator[ProxyFleet]:
+    """Return proxies that work, fail and are gone."""
     with ProxyFleet([Mode.WORK, Mode.WORK, None, Mode.REJECT, Mode.ECHO, Mode.DROP]) as running:
         yield running
 

@@ -75,6 +75,7 @@ class Crawled:
 def crawled(
     own_s3: S3Server, mongo_server: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Crawled]:
+    """Return crawls that were archived."""
     data = tmp_path_factory.mktemp("crawled")
     name = f"test-{uuid.uuid4().hex}"
     with (

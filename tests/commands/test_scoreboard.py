@@ -23,27 +23,27 @@ from tests.tables import read_movies
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a DATA_DIR with more titles than a pipe holds."""
-    folder = tmp_path_factory.mktemp("data")
+    full = tmp_path_factory.mktemp("data")
 
     async def crawl() -> None:
-        async with running(SqliteStore(folder), folder, batch_items=1000, buffer_items=2000) as run:
+        async with running(SqliteStore(full), full, batch_items=1000, buffer_items=2000) as run:
             for number in range(2000):
                 await run.pipeline.process_item(
                     make_movie(number, title=f"Lámpa 千年の灯 {number}")
                 )
 
     asyncio.run(crawl())
-    return folder
+    return full
 
 
 @pytest.mark.parametrize("form", ["table", "csv"])
-def test_who_reads_the_first_line_only_sees_no_traceback(folder: Path, form: str) -> None:
+def test_who_reads_the_first_line_only_sees_no_traceback(full: Path, form: str) -> None:
     command = (sys.executable, "-m", "scrapy", "scoreboard", "--format", form)
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        command, env=crawling.environment(folder, None), cwd=folder, stdout=pipe, stderr=pipe
+        command, env=crawling.environment(full, None), cwd=full, stdout=pipe, stderr=pipe
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline()
@@ -53,9 +53,9 @@ def test_who_reads_the_first_line_only_sees_no_traceback(folder: Path, form: str
         assert process.wait(60) == 0
 
 
-def test_a_terminal_that_does_not_know_a_letter_shows_the_rest(folder: Path) -> None:
+def test_a_terminal_that_does_not_know_a_letter_shows_the_rest(full: Path) -> None:
     ended = crawling.scrapy(
-        "scoreboard", "--limit", "1", data=folder, PYTHONIOENCODING="ascii", PYTHONUTF8="0"
+        "scoreboard", "--limit", "1", data=full, PYTHONIOENCODING="ascii", PYTHONUTF8="0"
     )
     assert ended.code == 0, ended.log
     assert "L?mpa ???? 1999" in ended.output
@@ -103,21 +103,21 @@ def test_a_database_that_can_not_be_read_is_said_in_a_sentence(
     assert "Traceback" not in ended.stderr
 
 
-def test_csv_is_utf_8_wherever_it_goes(folder: Path) -> None:
+def test_csv_is_utf_8_wherever_it_goes(full: Path) -> None:
     header, row, end = printed(
-        folder, "--format", "csv", "--limit", "1", PYTHONIOENCODING="latin-1"
+        full, "--format", "csv", "--limit", "1", PYTHONIOENCODING="latin-1"
     ).split(b"\r\n")
     assert header.startswith(b"title,year,")
     assert row.decode().startswith("Lámpa 千年の灯 1999,2001,7.5,")
     assert end == b""
 
 
-def test_parquet_has_each_row_with_its_type(folder: Path) -> None:
-    (folder / "scoreboard.parquet").write_bytes(printed(folder, "--format", "parquet"))
+def test_parquet_has_each_row_with_its_type(full: Path) -> None:
+    (full / "scoreboard.parquet").write_bytes(printed(full, "--format", "parquet"))
     with duckdb.connect() as connection:
         query = (
             "SELECT count(*), max(imdb_votes) > 1, max(imdb_rating)"  # noqa: S608
-            f" FROM '{folder}/scoreboard.parquet'"
+            f" FROM '{full}/scoreboard.parquet'"
         )
         assert connection.execute(query).fetchone() == (2000, True, 7.5)
 

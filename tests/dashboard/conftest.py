@@ -29,7 +29,7 @@ things, too."""
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Iterator[Operated]:
+def live(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Iterator[Operated]:
     """Return a cluster with a crawl that is over, and one that runs for as long as the tests do."""
     folder = tmp_path_factory.mktemp("operated")
     collection = Collection(1, TITLES)

@@ -61,9 +61,9 @@ HEADERS = {
 @pytest.mark.promise("Every node's dashboard shows the same, and escapes what others wrote.")
 @pytest.mark.parametrize("path", PAGES)
 def test_page_is_whole_brings_nothing_from_elsewhere_and_escapes_what_others_wrote(
-    world: Operated, path: str
+    live: Operated, path: str
 ) -> None:
-    answer = world.node.request(path.lstrip("/").format(done=world.done, running=world.running))
+    answer = live.node.request(path.lstrip("/").format(done=live.done, running=live.running))
     assert answer.code == 200, answer.text
     assert HEADERS.items() <= answer.headers.items()
     assert "Some data can’t be shown" not in answer.text
@@ -73,7 +73,7 @@ def test_page_is_whole_brings_nothing_from_elsewhere_and_escapes_what_others_wro
         assert not tag.startswith(("<style", "<img", "<iframe", "<object", "<script")), tag
         assert not tag.startswith("<link") or re.search(r'href="/static/[\w.?]+"', tag), tag
     for file in re.findall(r'href="(/static/[^"]+)"', answer.text):
-        assert world.node.request(file.lstrip("/")).code == 200
+        assert live.node.request(file.lstrip("/")).code == 200
     if path in {"/titles", "/titles/900001"}:
         assert HOSTILE in html.unescape(answer.text)
     assert "javascript:" not in answer.text
@@ -82,43 +82,43 @@ def test_page_is_whole_brings_nothing_from_elsewhere_and_escapes_what_others_wro
         assert urllib.parse.quote(secret) not in answer.text
 
 
-def test_page_refreshes_unless_it_has_a_form_or_is_paused(world: Operated) -> None:
-    running = f"/crawls/moviecrawler/{world.running}"
+def test_page_refreshes_unless_it_has_a_form_or_is_paused(live: Operated) -> None:
+    running = f"/crawls/moviecrawler/{live.running}"
     for path in ("/", "/crawls", "/crawls?result=ok&page=2", running, "/runs/imdb/running"):
         mark = "&" if "?" in path else "?"
         for asked in (path, f"{path}{mark}notice=scheduled"):
-            answer = world.node.request(asked.lstrip("/"))
+            answer = live.node.request(asked.lstrip("/"))
             assert answer.headers["Refresh"] == f"10; url={path}"
             assert "<form" not in answer.text
             pause = html.escape(f"{path}{mark}paused=1")
             assert f'<a href="{pause}">Pause</a>' in answer.text
-        paused = world.node.request(f"{path}{mark}paused=1".lstrip("/"))
+        paused = live.node.request(f"{path}{mark}paused=1".lstrip("/"))
         assert "Refresh" not in paused.headers
     for path in (
         "/crawls?find=1",
         f"{running}?ask=cancel",
-        f"/crawls/moviecrawler/{world.done}",
+        f"/crawls/moviecrawler/{live.done}",
         "/runs/metacritic/over?ask=letters",
         "/schedule",
         "/titles",
         "/titles/900001",
     ):
-        assert "Refresh" not in world.node.request(path.lstrip("/")).headers
+        assert "Refresh" not in live.node.request(path.lstrip("/")).headers
 
 
-def test_addresses_go_by_the_prefix_of_a_proxy_in_front(world: Operated) -> None:
-    prefixed = world.node.request("", headers={"X-Forwarded-Prefix": "/movies"}).text
+def test_addresses_go_by_the_prefix_of_a_proxy_in_front(live: Operated) -> None:
+    prefixed = live.node.request("", headers={"X-Forwarded-Prefix": "/movies"}).text
     assert {
         link.partition("/")[0]
         for link in re.findall(r'(?:href|src|action)="/movies(/[^"]*)"', prefixed)
     } == {""}
     assert not re.findall(r'(?:href|src|action)="/(?!movies/)[^"]*"', prefixed)
-    first = world.node.request("", headers={"X-Forwarded-Prefix": "/movies"})
+    first = live.node.request("", headers={"X-Forwarded-Prefix": "/movies"})
     assert first.headers["Refresh"].endswith("url=/movies/")
-    assert '"/crawls"' in world.node.request("", headers={"X-Forwarded-Prefix": '"><b>'}).text
+    assert '"/crawls"' in live.node.request("", headers={"X-Forwarded-Prefix": '"><b>'}).text
 
 
-def test_what_does_not_exist_is_said_with_its_status(world: Operated) -> None:
+def test_what_does_not_exist_is_said_with_its_status(live: Operated) -> None:
     for path in (
         "titles/123456789",
         "titles/x",
@@ -129,21 +129,21 @@ def test_what_does_not_exist_is_said_with_its_status(world: Operated) -> None:
         "schedule/moviecrawler/nobody",
         "schedule?again=moviecrawler/gone",
     ):
-        answer = world.node.request(path)
+        answer = live.node.request(path)
         assert answer.code == 404, path
         assert 'role="alert"' in answer.text
-    assert world.send("/titles", action="drop").code == 400
-    assert "Q has a NUL character in it" in world.node.request("titles?q=a%00b").text
-    assert "call this number" not in world.page("/crawls?notice=call+this+number")
+    assert live.send("/titles", action="drop").code == 400
+    assert "Q has a NUL character in it" in live.node.request("titles?q=a%00b").text
+    assert "call this number" not in live.page("/crawls?notice=call+this+number")
 
 
 # --- Overview -------------------------------------------------------------------------------------
 
 
 def test_overview_says_what_needs_attention_and_has_the_api_s_and_the_database_s_figures(
-    world: Operated,
+    live: Operated,
 ) -> None:
-    told = text_of(world.page("/")).partition("1 thing needs attention ")[2]
+    told = text_of(live.page("/")).partition("1 thing needs attention ")[2]
     reason = re.escape(f"it kills {HOSTILE}")
     concern = rf"Metacritic: 1 dead letter of run over since \S+ \S+ UTC {reason}"
     assert re.match(concern, told), told
@@ -152,29 +152,29 @@ def test_overview_says_what_needs_attention_and_has_the_api_s_and_the_database_s
         " count(*) FILTER (WHERE last_success >= date_trunc('day', now(), 'UTC'))"
         " FROM title_sites WHERE site = 'metacritic' AND site_id IS NOT NULL"
     )
-    [[due, known, read]] = world.ask(statement)
+    [[due, known, read]] = live.ask(statement)
     # They are counted now and then.
-    wait_for(lambda: figures(world.page("/"), "metacritic")["Due"] == f"{due} of {known} known")
-    metacritic = figures(world.page("/"), "metacritic")
+    wait_for(lambda: figures(live.page("/"), "metacritic")["Due"] == f"{due} of {known} known")
+    metacritic = figures(live.page("/"), "metacritic")
     expected = {
         "Failed today": "1",
         "Matches to review": "2",
         "Titles fetched today": f"{read}",
-        "Requests today": f"{_progress(world, 'over')['used_today']} of {PER_DAY:,}",
+        "Requests today": f"{_progress(live, 'over')['used_today']} of {PER_DAY:,}",
     }
     assert metacritic | expected == metacritic
     # Those of IMDb grow while we look.
-    before = _progress(world)["used_today"]
-    imdb = figures(world.page("/"), "imdb")
-    assert before <= number(imdb["Requests today"]) <= _progress(world)["used_today"]
+    before = _progress(live)["used_today"]
+    imdb = figures(live.page("/"), "imdb")
+    assert before <= number(imdb["Requests today"]) <= _progress(live)["used_today"]
     assert re.fullmatch(r"[\d.]+ %", imdb["Up to date"])
 
 
 def test_card_has_a_chart_of_the_titles_that_were_fetched_in_each_hour_of_the_last_day(
-    world: Operated,
+    live: Operated,
 ) -> None:
     def hours() -> list[int]:
-        card = world.page("/").split('aria-labelledby="site-metacritic"')[1]
+        card = live.page("/").split('aria-labelledby="site-metacritic"')[1]
         line = re.search(
             r'aria-label="Titles fetched in each hour of the last day: ([\d, ]+)"><rect', card
         )
@@ -184,30 +184,30 @@ def test_card_has_a_chart_of_the_titles_that_were_fetched_in_each_hour_of_the_la
     assert len(hours()) == 24
 
 
-def test_site_that_has_refused_us_says_until_when_and_why(world: Operated) -> None:
+def test_site_that_has_refused_us_says_until_when_and_why(live: Operated) -> None:
     end = round(time.time() + 7200)
     circuit = SiteKeys("rottentomatoes").circuit
-    world.redis.client.hset(
+    live.redis.client.hset(
         circuit,
         mapping={"reason": f"403 {HOSTILE}", "until": 1000 * end, "trips": 1},
     )
     try:
-        page = world.page("/")
+        page = live.page("/")
         until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(end))
         assert f"paused until {until} : 403 {HOSTILE}" in text_of(page)
         assert f"Rotten Tomatoes is blocking us; paused until {until}" in text_of(page)
         assert "2 things need attention " in text_of(page)
-        world.redis.client.hset(circuit, "until", round(time.time() * 1000) - 1)
-        assert "probing : one request finds out" in text_of(world.page("/"))
+        live.redis.client.hset(circuit, "until", round(time.time() * 1000) - 1)
+        assert "probing : one request finds out" in text_of(live.page("/"))
     finally:
-        world.redis.client.delete(circuit)
+        live.redis.client.delete(circuit)
 
 
 @pytest.mark.promise("Every node's dashboard shows the same, and escapes what others wrote.")
-def test_every_node_shows_the_same_nodes_and_sites(world: Operated) -> None:
-    nodes = world.node.get("nodes.json").json["nodes"]
-    for one in world.cluster.nodes:
-        text = text_of(world.page("/", one))
+def test_every_node_shows_the_same_nodes_and_sites(live: Operated) -> None:
+    nodes = live.node.get("nodes.json").json["nodes"]
+    for one in live.cluster.nodes:
+        text = text_of(live.page("/", one))
         for node in nodes:
             pattern = (
                 rf"{node['name']} (up|late) "
@@ -215,7 +215,7 @@ def test_every_node_shows_the_same_nodes_and_sites(world: Operated) -> None:
             )
             assert re.search(pattern, text), text
         assert "Deployed: moviecrawler v1." in text
-        assert f"Requests today {_progress(world, 'over')['used_today']} of {PER_DAY:,}" in text
+        assert f"Requests today {_progress(live, 'over')['used_today']} of {PER_DAY:,}" in text
 
 
 def _progress(world: Operated, name: str = "running") -> dict[str, int]:
@@ -225,44 +225,44 @@ def _progress(world: Operated, name: str = "running") -> dict[str, int]:
 # --- Crawls ---------------------------------------------------------------------------------------
 
 
-def test_jobs_and_runs_are_those_of_the_api(world: Operated) -> None:
-    text = text_of(world.page("/crawls"))
+def test_jobs_and_runs_are_those_of_the_api(live: Operated) -> None:
+    text = text_of(live.page("/crawls"))
     requested = rf"{DONE + 1} requested: {DONE} stored, 1 read 0 – – 1 "
     assert re.search(rf"Metacritic over finished {requested}", text), text
     assert re.search(r"IMDb running running 601 requested: \d+ stored, .* to go 1 ", text)
-    jobs = world.node.get("daemonstatus.json").json
+    jobs = live.node.get("daemonstatus.json").json
     assert f"running {jobs['running']} finished {jobs['finished']} " in text
-    done = world.node.finished(world.done)
+    done = live.node.finished(live.done)
     assert done is not None
     counts = f"{done['items']} items, {done['pages']} pages, {done['errors']} errors Run again"
-    job = rf"metacritic {world.done} .*FRONTIER_RUN=over "
+    job = rf"metacritic {live.done} .*FRONTIER_RUN=over "
     assert re.search(rf"{job}ok .* {counts}", text), text
-    words = query("/crawls", q=f"over {world.done[:9].upper()}", spider="metacritic", result="ok")
-    assert f"metacritic {world.done} " in text_of(world.page(words))
+    words = query("/crawls", q=f"over {live.done[:9].upper()}", spider="metacritic", result="ok")
+    assert f"metacritic {live.done} " in text_of(live.page(words))
     for other in ({"q": "xyzzy"}, {"spider": "imdb"}, {"result": "failed"}):
-        assert world.done not in world.page(query("/crawls", **other))
+        assert live.done not in live.page(query("/crawls", **other))
 
 
-def test_a_replay_is_among_the_runs(world: Operated) -> None:
+def test_a_replay_is_among_the_runs(live: Operated) -> None:
     async def begin() -> None:
-        backend = RedisBackend.from_settings(Settings({"REDIS_URL": world.redis.url}))
+        backend = RedisBackend.from_settings(Settings({"REDIS_URL": live.redis.url}))
         worker = Worker(run=RunName("replay", "of-the-archive"), name="one")
         await backend.open(worker, None, 0)
         await backend.close()
 
     asyncio.run(begin())
-    listed = text_of(world.page("/crawls?runs=all"))
+    listed = text_of(live.page("/crawls?runs=all"))
     assert "replay of-the-archive no worker 1 requested: 1 to go 0 " in listed
 
 
 def test_job_has_what_it_was_given_its_result_and_the_end_of_its_log_on_every_node(
-    world: Operated,
+    live: Operated,
 ) -> None:
-    done = world.node.finished(world.done)
+    done = live.node.finished(live.done)
     assert done is not None
     assert len(done["summary"]) == 5
-    for node in world.cluster.nodes:
-        page = html.unescape(world.page(f"/crawls/moviecrawler/{world.done}", node))
+    for node in live.cluster.nodes:
+        page = html.unescape(live.page(f"/crawls/moviecrawler/{live.done}", node))
         for line in done["summary"]:
             assert f'<span class="line">{line}</span>' in page
         assert "FRONTIER_RUN=over" in page
@@ -273,9 +273,9 @@ def test_job_has_what_it_was_given_its_result_and_the_end_of_its_log_on_every_no
 
 @pytest.mark.promise("Jobs are scheduled, cancelled and run again on the dashboard.")
 def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(
-    world: Operated,
+    live: Operated,
 ) -> None:
-    one, two = world.cluster.nodes
+    one, two = live.cluster.nodes
     form = {
         "action": "schedule",
         "argument.ids": "tt0000001",
@@ -293,25 +293,25 @@ def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(
         ("settings", "API_TOKEN=abc", "settings"),
         ("priority", "x", "priority"),
     ):
-        refused = world.send(path, **{**form, name: value})
+        refused = live.send(path, **{**form, name: value})
         assert refused.code == 400
         assert f'id="wrong-{field}"' in refused.text
         assert html.escape(value) in refused.text, "what was typed is kept"
-    assert world.send("/schedule/moviecrawler/nobody", **form).code == 404
+    assert live.send("/schedule/moviecrawler/nobody", **form).code == 404
     filler = one.schedule("imdb", "moviecrawler", {"FRONTIER_RUN": "running"}, ids="tt0000001")
-    job = world.sent(path, **form).partition("?")[0].rpartition("/")[2]
+    job = live.sent(path, **form).partition("?")[0].rpartition("/")[2]
     [pending] = [pending for pending in two.jobs("pending") if pending["id"] == job]
     assert (pending["args"], pending["priority"]) == ({"ids": "tt0000001", "limit": "1"}, -5)
     assert pending["settings"] == {"FRONTIER_RUN": "by-hand"}
-    assert f"Cancel job {job}" in world.page("/crawls", two)
+    assert f"Cancel job {job}" in live.page("/crawls", two)
     its_page = f"/crawls/moviecrawler/{job}"
-    assert "<form" not in world.page(its_page), "it asks first"
-    assert "Cancel this job?" in world.page(f"{its_page}?ask=cancel")
-    cancelled = world.sent(its_page, two, action="cancel")
+    assert "<form" not in live.page(its_page), "it asks first"
+    assert "Cancel this job?" in live.page(f"{its_page}?ask=cancel")
+    cancelled = live.sent(its_page, two, action="cancel")
     assert cancelled == "/crawls?notice=cancelled"
-    assert "removed from the queue" in world.page(cancelled)
+    assert "removed from the queue" in live.page(cancelled)
     assert job not in {pending["id"] for pending in one.jobs("pending")}
-    again = world.page(query("/schedule", again=f"moviecrawler/{job}"))
+    again = live.page(query("/schedule", again=f"moviecrawler/{job}"))
     for name, value in form.items():
         if name.startswith(("argument.", "setting.")):
             assert re.search(rf'name="{name}"[^>]* value="{value}"', again)
@@ -319,71 +319,71 @@ def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(
     assert "<option selected>v1</option>" in again
     assert 'value="-5"' in again
     assert "<option>boxoffice</option>" in again
-    gone = world.sent("/crawls/moviecrawler/nothing", action="cancel")
+    gone = live.sent("/crawls/moviecrawler/nothing", action="cancel")
     assert gone == "/crawls?notice=no-job"
     one.post("cancel.json", project="moviecrawler", job=filler, signal="KILL")
 
 
-def test_arguments_of_several_lines_and_of_unknown_spiders_are_kept(world: Operated) -> None:
+def test_arguments_of_several_lines_and_of_unknown_spiders_are_kept(live: Operated) -> None:
     values = {"note": "one\ntwo=2 ", "list": "not-one-of-the-site"}
     settings = {"FRONTIER_RUN": "odd"}
-    job = world.node.schedule("imdb", "moviecrawler", settings, priority="-9", **values)
-    form = world.page(query("/schedule", again=f"moviecrawler/{job}"))
+    job = live.node.schedule("imdb", "moviecrawler", settings, priority="-9", **values)
+    form = live.page(query("/schedule", again=f"moviecrawler/{job}"))
     assert re.search(r'name="argument.note"[^>]*>\n?one\ntwo=2 </textarea>', form)
     assert "<option selected>not-one-of-the-site</option>" in form
     given = {f"argument.{name}": value.replace("\n", "\r\n") for name, value in values.items()}
     given["setting.LOG_LEVEL"] = "INFO"
     path = "/schedule/moviecrawler/imdb"
-    wrong = world.send(path, **given, action="schedule", priority="x").text
+    wrong = live.send(path, **given, action="schedule", priority="x").text
     assert re.search(r'name="argument.note"[^>]*>\n?one\ntwo=2 </textarea>', wrong)
     assert 'name="setting.LOG_LEVEL" value="INFO"' in wrong
-    sent = world.sent(path, **given, action="schedule", priority="-9")
+    sent = live.sent(path, **given, action="schedule", priority="-9")
     same = sent.partition("?")[0].rpartition("/")[2]
-    [pending] = [one for one in world.node.jobs("pending") if one["id"] == same]
+    [pending] = [one for one in live.node.jobs("pending") if one["id"] == same]
     assert pending["args"] == values
     for one in (job, same):
-        world.sent(f"/crawls/moviecrawler/{one}", action="cancel")
+        live.sent(f"/crawls/moviecrawler/{one}", action="cancel")
 
 
-def test_run_is_resumed_dropped_and_its_dead_letters_requeued(world: Operated) -> None:
-    hosts = replica_hosts("imdb", Settings(world.node.environment))
+def test_run_is_resumed_dropped_and_its_dead_letters_requeued(live: Operated) -> None:
+    hosts = replica_hosts("imdb", Settings(live.node.environment))
     arguments = describe_arguments(["tt0000001"], {"limit": "9"}, hosts)
     run = RunName("imdb", name_of_arguments(arguments))
     worker = Worker(run=run, name="w", arguments=arguments)
-    make_pass(Path("nowhere"), world.redis.url, {"a": "dead", "b": "dead", "c": ""}, worker)
+    make_pass(Path("nowhere"), live.redis.url, {"a": "dead", "b": "dead", "c": ""}, worker)
     path = f"/runs/imdb/{run.name}"
-    text = text_of(world.page(path))
+    text = text_of(live.page(path))
     assert "no worker" in text
     assert "4 requested: 2 dead, 1 read, 1 to go" in text
-    form = world.page(f"/schedule?run={path.removeprefix('/runs/')}")
+    form = live.page(f"/schedule?run={path.removeprefix('/runs/')}")
     assert re.search(r'name="argument.ids"[^>]* value="tt0000001"', form)
     assert re.search(r'name="argument.limit"[^>]* value="9"', form)
-    ticked = re.findall(r'name="(letter\.[^"]+)" checked', world.page(f"{path}?ask=letters"))
+    ticked = re.findall(r'name="(letter\.[^"]+)" checked', live.page(f"{path}?ask=letters"))
     assert len(ticked) == 2
-    assert world.sent(path, action="requeue").endswith("no-letters")
-    assert world.sent(path, action="requeue", **{ticked[0]: "on"}) == f"{path}?notice=requeued"
-    assert "1 dead, 1 read, 2 to go" in text_of(world.page(path))
-    assert world.sent(path, action="drop_letters", **{ticked[1]: "on"}).endswith("letters-dropped")
-    assert "Dead letters 0 None." in text_of(world.page(path))
-    assert "Drop this run, with 2 requests" in world.page(f"{path}?ask=drop")
-    assert world.sent(path, action="drop") == "/crawls?notice=run-dropped"
-    assert world.node.request(path.lstrip("/")).code == 404
+    assert live.sent(path, action="requeue").endswith("no-letters")
+    assert live.sent(path, action="requeue", **{ticked[0]: "on"}) == f"{path}?notice=requeued"
+    assert "1 dead, 1 read, 2 to go" in text_of(live.page(path))
+    assert live.sent(path, action="drop_letters", **{ticked[1]: "on"}).endswith("letters-dropped")
+    assert "Dead letters 0 None." in text_of(live.page(path))
+    assert "Drop this run, with 2 requests" in live.page(f"{path}?ask=drop")
+    assert live.sent(path, action="drop") == "/crawls?notice=run-dropped"
+    assert live.node.request(path.lstrip("/")).code == 404
 
 
 # --- Titles ---------------------------------------------------------------------------------------
 
 
-def test_titles_have_the_scores_of_the_scoreboard(world: Operated) -> None:
-    rows = world.ask(
+def test_titles_have_the_scores_of_the_scoreboard(live: Operated) -> None:
+    rows = live.ask(
         "SELECT title_id, title, year, imdb_rating::float FROM scoreboard"
         " WHERE title_id < 900000 AND imdb_rating IS NOT NULL ORDER BY title_id LIMIT 3"
     )
     assert len(rows) == 3
     for title_id, title, year, rating in rows:
-        page = text_of(world.page(query("/titles", q=title)))
+        page = text_of(live.page(query("/titles", q=title)))
         assert re.search(rf"{re.escape(title)} {year} (movie|series) {rating:.1f} ", page)
         assert f"IMDb rating {rating:.1f} {round(rating * 10, 2):g} " in text_of(
-            world.page(f"/titles/{title_id}")
+            live.page(f"/titles/{title_id}")
         )
 
 
@@ -398,31 +398,31 @@ def test_titles_have_the_scores_of_the_scoreboard(world: Operated) -> None:
         "script alert",
     ],
 )
-def test_search_finds_words_without_accents_beginnings_and_ids(world: Operated, text: str) -> None:
-    page = world.page(query("/titles", q=text))
+def test_search_finds_words_without_accents_beginnings_and_ids(live: Operated, text: str) -> None:
+    page = live.page(query("/titles", q=text))
     assert re.findall(r'href="/titles/(\d+)"', page) == ["900001"]
 
 
 @pytest.mark.parametrize("text", ["amelie xyzzy", "?!", "'", "\\", "a:* & !b | ("])
-def test_search_that_finds_nothing_says_so(world: Operated, text: str) -> None:
-    assert "No title fits." in text_of(world.page(query("/titles", q=f"{text} xyzzy")))
-    world.page(query("/titles", q=text))
+def test_search_that_finds_nothing_says_so(live: Operated, text: str) -> None:
+    assert "No title fits." in text_of(live.page(query("/titles", q=f"{text} xyzzy")))
+    live.page(query("/titles", q=text))
 
 
-def test_titles_are_listed_page_by_page_each_once(world: Operated) -> None:
-    first = world.page("/titles")
+def test_titles_are_listed_page_by_page_each_once(live: Operated) -> None:
+    first = live.page("/titles")
     assert re.search(r"\d+ titles", text_of(first))
     more = re.search(r'rel="next" href="([^"]+)"', first)
     assert more
-    second = world.page(html.unescape(more[1]))
+    second = live.page(html.unescape(more[1]))
     pages = [re.findall(r'href="/titles/(\d+)"', page) for page in (first, second)]
     assert pages[0][0] == "900001"
     assert len(set(pages[0])) == len(pages[0]) == 50
     assert len(set(pages[1])) == len(pages[1]) > 2
 
 
-def test_title_shows_history_credits_offers_and_where_it_is_all_from(world: Operated) -> None:
-    page = world.page("/titles/900001")
+def test_title_shows_history_credits_offers_and_where_it_is_all_from(live: Operated) -> None:
+    page = live.page("/titles/900001")
     text = text_of(page)
     for words in (
         "IMDb rating 8.3 83 4,321 – – IMDb, page",
@@ -443,32 +443,32 @@ def test_title_shows_history_credits_offers_and_where_it_is_all_from(world: Oper
     assert len(re.findall(r'<path class="curve c\d" d="M[^"]+H600"/>', page)) == 2
 
 
-def test_title_is_boosted_once_nobody_writes_titles(world: Operated) -> None:
+def test_title_is_boosted_once_nobody_writes_titles(live: Operated) -> None:
     """A boost and a store do not wait for each other.
 
     A store locks the rows of sites before the title's, and would wait for the boost while that
     waits for the store.
     """
     with (
-        closing(psycopg2.connect(world.database_url)) as writing,
+        closing(psycopg2.connect(live.database_url)) as writing,
         writing.cursor() as cursor,
         ThreadPoolExecutor(1) as thread,
     ):
         cursor.execute(
             "SELECT lock_titles(); UPDATE title_sites SET boost = boost WHERE title_id = 900001"
         )
-        boosting = thread.submit(world.sent, "/titles/900001", action="boost")
+        boosting = thread.submit(live.sent, "/titles/900001", action="boost")
         waits = (
             "SELECT 1 FROM pg_stat_activity"
             " WHERE wait_event_type = 'Lock' AND datname = current_database()"
         )
-        wait_for(lambda: world.ask(waits))
+        wait_for(lambda: live.ask(waits))
         cursor.execute("UPDATE titles SET popularity = popularity WHERE title_id = 900001")
         writing.commit()
         assert boosting.result() == "/titles/900001?notice=boosted"
     statement = (
         "SELECT DISTINCT boost > 0, boost_due IS NOT NULL FROM title_sites WHERE title_id = 900001"
     )
-    assert world.ask(statement) == [(True, True)]
-    assert "boosted, from" in text_of(world.page("/titles/900001"))
-    assert world.sent("/titles/77777777", action="boost").endswith("no-title")
+    assert live.ask(statement) == [(True, True)]
+    assert "boosted, from" in text_of(live.page("/titles/900001"))
+    assert live.sent("/titles/77777777", action="boost").endswith("no-title")

@@ -53,6 +53,7 @@ QUERIES = {
 
 @pytest.fixture(scope="module")
 def url(postgres_server: str) -> Iterator[str]:
+    """Return the URL of a database that is large enough for its plans."""
     made = new_database(postgres_server)
     with closing(Database(made)) as database:
         database.open()

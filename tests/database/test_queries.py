@@ -52,16 +52,16 @@ MOVIES = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a DATA_DIR with the movies."""
-    folder = tmp_path_factory.mktemp("data")
-    with opened(SqliteStore(folder)) as store:
+    shelf = tmp_path_factory.mktemp("data")
+    with opened(SqliteStore(shelf)) as store:
         store.write([record_of(replace(movie, scraped_at=NOW)) for movie in MOVIES])
-    return folder
+    return shelf
 
 
 @pytest.fixture(scope="module")
-def crawled(
+def three_sites(
     postgres_server: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, str]]:
     """Yield a DATA_DIR and the URL of a database with what crawls of three sites have stored."""
@@ -91,8 +91,8 @@ EXAMPLES = {
 
 
 @pytest.mark.promise("The ten queries of the documents find the same in both databases.")
-def test_the_queries_find_the_same_in_both_databases(crawled: tuple[Path, str]) -> None:
-    folder, url = crawled
+def test_the_queries_find_the_same_in_both_databases(three_sites: tuple[Path, str]) -> None:
+    folder, url = three_sites
     assert len(QUERIES) == 10
     with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
         examples = {
@@ -128,17 +128,17 @@ def _plain(row: tuple[object, ...]) -> tuple[object, ...]:
     ],
     ids=["search a title by name", "a title by its IMDb id", "the best of a year"],
 )
-def test_datasette_finds(asked: str, title: str, folder: Path) -> None:
+def test_datasette_finds(asked: str, title: str, shelf: Path) -> None:
     assert (
-        json.loads(browse(folder, f"/movies/scoreboard.json?{asked}&_shape=array"))[0]["title"]
+        json.loads(browse(shelf, f"/movies/scoreboard.json?{asked}&_shape=array"))[0]["title"]
         == title
     )
 
 
-def test_datasette_says_what_every_table_and_column_is(folder: Path) -> None:
-    metadata = json.loads((folder / "metadata.json").read_text("utf-8"))
+def test_datasette_says_what_every_table_and_column_is(shelf: Path) -> None:
+    metadata = json.loads((shelf / "metadata.json").read_text("utf-8"))
     tables = metadata["databases"]["movies"]["tables"]
-    with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
+    with closing(sqlite3.connect(shelf / "movies.sqlite3")) as connection:
         names = [
             name
             for (name,) in connection.execute(
@@ -149,35 +149,35 @@ def test_datasette_says_what_every_table_and_column_is(folder: Path) -> None:
             if not name.startswith("title_search"):
                 columns = [row[1] for row in connection.execute(f"PRAGMA table_info({name})")]
                 assert all(tables[name]["columns"][column] for column in columns), name
-    page = browse(folder, "/movies/scoreboard")
+    page = browse(shelf, "/movies/scoreboard")
     assert "One row per title with all sites" in page
     assert "Tomatometer (critics)." in page
     assert "facet-results" in page
 
 
-def test_datasette_leads_from_a_title_to_all_that_is_said_of_it(folder: Path) -> None:
+def test_datasette_leads_from_a_title_to_all_that_is_said_of_it(shelf: Path) -> None:
     """It finds titles by their people, whatever the accents, and shows each table."""
-    found = json.loads(browse(folder, "/movies/scoreboard.json?_search=ODÍLE+farrow&_shape=array"))
+    found = json.loads(browse(shelf, "/movies/scoreboard.json?_search=ODÍLE+farrow&_shape=array"))
     assert len(found) > 3
-    board = browse(folder, "/movies/scoreboard?imdb_id=tt0000002")
+    board = browse(shelf, "/movies/scoreboard?imdb_id=tt0000002")
     (link,) = set(re.findall('href="(/movies/titles/[0-9]+)"', board))
     title_id = link.rpartition("/")[2]
-    assert f"/movies/records?title_id={title_id}" in browse(folder, link)
-    (record,) = json.loads(browse(folder, f"/movies/records.json?title_id={title_id}&_shape=array"))
-    page = browse(folder, f"/movies/records/{record['record_id']}")
+    assert f"/movies/records?title_id={title_id}" in browse(shelf, link)
+    (record,) = json.loads(browse(shelf, f"/movies/records.json?title_id={title_id}&_shape=array"))
+    page = browse(shelf, f"/movies/records/{record['record_id']}")
     for table in ("scores", "credits", "offers", "score_history"):
         assert f"/movies/{table}?record_id={record['record_id']}" in page
-    tables = json.loads((folder / "metadata.json").read_text())["databases"]["movies"]["tables"]
+    tables = json.loads((shelf / "metadata.json").read_text())["databases"]["movies"]["tables"]
     for name, table in tables.items():
         if "allow" not in table:
-            browse(folder, f"/movies/{name}")
+            browse(shelf, f"/movies/{name}")
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_each_query_is_one_of_datasettes_and_of_the_document(name: str, folder: Path) -> None:
+def test_each_query_is_one_of_datasettes_and_of_the_document(name: str, shelf: Path) -> None:
     assert f"-- {name}\n{QUERIES[name]};" in README
     values = "imdb_id=tt0000002&series=Salt+Harbour&since=2026-03-01&name=Odile+Farrow"
-    assert json.loads(browse(folder, f"/movies/{query_name(name)}.json?{values}&_shape=array"))
+    assert json.loads(browse(shelf, f"/movies/{query_name(name)}.json?{values}&_shape=array"))
 
 
 def browse(folder: Path, path: str) -> str:

@@ -22,17 +22,17 @@ _NOBODY = 65_534
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    """Give a folder into which anybody may look, which pytest's own is not."""
-    folder = Path(tempfile.mkdtemp(prefix="readable-"))
-    with opened(SqliteStore(folder)) as store:
+def readable() -> Iterator[Path]:
+    """Return a folder into which anybody may look, which pytest's own is not."""
+    readable = Path(tempfile.mkdtemp(prefix="readable-"))
+    with opened(SqliteStore(readable)) as store:
         store.write([record_of(make_movie(1))])
-    folder.chmod(0o555)
-    for file in folder.iterdir():
+    readable.chmod(0o555)
+    for file in readable.iterdir():
         file.chmod(0o444)
-    yield folder
-    folder.chmod(0o755)
-    shutil.rmtree(folder)
+    yield readable
+    readable.chmod(0o755)
+    shutil.rmtree(readable)
 
 
 def read(folder: Path, *, is_left: bool) -> None:
@@ -49,25 +49,25 @@ def read(folder: Path, *, is_left: bool) -> None:
 
 @pytest.mark.promise("Who may not write the data can read it.")
 @pytest.mark.parametrize("is_left", [True, False], ids=["as a crawl leaves it", "the file alone"])
-def test_a_folder_that_can_not_be_written_is_read(folder: Path, is_left: bool) -> None:
+def test_a_folder_that_can_not_be_written_is_read(readable: Path, is_left: bool) -> None:
     if not is_left:
-        folder.chmod(0o755)
-        for file in folder.glob(f"{FILE}-*"):
+        readable.chmod(0o755)
+        for file in readable.glob(f"{FILE}-*"):
             file.unlink()
-        folder.chmod(0o555)
-    process = CONTEXT.Process(target=read, args=(folder,), kwargs={"is_left": is_left})
+        readable.chmod(0o555)
+    process = CONTEXT.Process(target=read, args=(readable,), kwargs={"is_left": is_left})
     process.start()
     process.join(60)
     assert process.exitcode == 0
 
 
 @pytest.mark.promise("Who may not write the data can read it.")
-def test_a_reader_beside_a_writer_sees_what_is_written(folder: Path) -> None:
-    folder.chmod(0o755)
-    for file in folder.iterdir():
+def test_a_reader_beside_a_writer_sees_what_is_written(readable: Path) -> None:
+    readable.chmod(0o755)
+    for file in readable.iterdir():
         file.chmod(0o644)
-    writing = open_sqlite(folder)
-    with reading_sqlite(folder) as tables:
+    writing = open_sqlite(readable)
+    with reading_sqlite(readable) as tables:
         writing.execute("UPDATE titles SET title = 'Another'")
         assert tables.select("SELECT title FROM titles", ()) == [("Another",)]
     writing.close()

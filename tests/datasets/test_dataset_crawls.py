@@ -29,8 +29,8 @@ ASKED = [*RATINGS, "tt0900009"]
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[FileServer]:
-    """Serves the datasets, and a robots.txt of IMDb's that allows no page."""
+def host(tmp_path: Path) -> Iterator[FileServer]:
+    """Return a server of the datasets, and of a robots.txt of IMDb's that allows no page."""
     folder = tmp_path / "files"
     folder.mkdir()
     paths = [
@@ -67,17 +67,17 @@ def crawl(server: FileServer, data: Path, *arguments: str, **settings: str) -> F
 
 
 def test_titles_of_the_datasets_are_stored_and_the_others_are_misses(
-    server: FileServer, tmp_path: Path
+    host: FileServer, tmp_path: Path
 ) -> None:
-    first = crawl(server, tmp_path / "data")
+    first = crawl(host, tmp_path / "data")
     assert (first.code, first.misses) == (0, {"tt0900009": "absent"})
     assert {
         movie.site_id: (str(movie.scores[0].value), movie.scores[0].count) for movie in first.movies
     } == RATINGS
-    server.asked.clear()
-    again = crawl(server, tmp_path / "data")
+    host.asked.clear()
+    again = crawl(host, tmp_path / "data")
     assert (again.code, len(again.movies)) == (0, 3)
-    fetched = [asked.headers for asked in server.asked if asked.path.endswith(".gz")]
+    fetched = [asked.headers for asked in host.asked if asked.path.endswith(".gz")]
     assert [headers.keys() & {"if-none-match"} for headers in fetched] == [{"if-none-match"}] * 7
 
 
@@ -86,12 +86,12 @@ def test_titles_of_the_datasets_are_stored_and_the_others_are_misses(
 )
 @pytest.mark.parametrize("is_allowed", [True, False])
 def test_robots_txt_decides_before_the_first_page(
-    server: FileServer, tmp_path: Path, is_allowed: bool
+    host: FileServer, tmp_path: Path, is_allowed: bool
 ) -> None:
     rules = b"User-agent: *\nDisallow: /title/\nDisallow: /chart/\n"
-    server.replies["/robots.txt"] = lambda _: None if is_allowed else (200, {}, rules)
-    found = crawl(server, tmp_path / "data", "ids=tt0900001,tt0900002", IMDB_URL=server.url)
-    pages = [path for path in server.paths if path.startswith("/title/")]
+    host.replies["/robots.txt"] = lambda _: None if is_allowed else (200, {}, rules)
+    found = crawl(host, tmp_path / "data", "ids=tt0900001,tt0900002", IMDB_URL=host.url)
+    pages = [path for path in host.paths if path.startswith("/title/")]
     if is_allowed:  # the server has no such pages
         assert (len(pages), found.misses) == (2, {"tt0900001": "absent", "tt0900002": "absent"})
     else:
@@ -114,13 +114,13 @@ def test_robots_txt_decides_before_the_first_page(
     ids=["away", "broken", "refused", "too many"],
 )
 def test_where_robots_txt_can_not_be_had_the_datasets_are_read_and_the_reason_is_told(
-    server: FileServer, tmp_path: Path, told: Told | None, why: str
+    host: FileServer, tmp_path: Path, told: Told | None, why: str
 ) -> None:
     with Site() as site:
         if told is not None:
             site.answers["/robots.txt"] = told
         url = site.url if told is not None else "http://127.0.0.1:9"
-        found = crawl(server, tmp_path / "data", "ids=tt0900001", IMDB_URL=url)
+        found = crawl(host, tmp_path / "data", "ids=tt0900001", IMDB_URL=url)
     assert f"IMDb's pages are not accessible ({why}" in found.log
     assert "reading its datasets instead" in found.log
     assert (found.code, len(found.movies), site.pages) == (0, 1, [])
@@ -130,11 +130,11 @@ def test_where_robots_txt_can_not_be_had_the_datasets_are_read_and_the_reason_is
     "IMDb's datasets are read with all that they tell, and a damaged row or file erases nothing."
 )
 def test_a_damaged_file_erases_nothing_is_named_and_is_fetched_anew(
-    server: FileServer, tmp_path: Path
+    host: FileServer, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
-    before = crawl(server, data).movies
-    whole = server.files["/title.principals.tsv.gz"]
+    before = crawl(host, data).movies
+    whole = host.files["/title.principals.tsv.gz"]
     on_disk = data / "datasets" / "title.principals.tsv.gz"
     on_disk.write_bytes(whole[:-20])
     wrong_checksum = whole[:-6] + bytes([whole[-6] ^ 1]) + whole[-5:]
@@ -142,19 +142,19 @@ def test_a_damaged_file_erases_nothing_is_named_and_is_fetched_anew(
         (whole, "damaged or cut short: "),
         (wrong_checksum, "principals.tsv.gz is no whole gzip file"),
     ):
-        server.files["/title.principals.tsv.gz"] = body
-        broken = crawl(server, data)
+        host.files["/title.principals.tsv.gz"] = body
+        broken = crawl(host, data)
         assert (broken.code, set(broken.misses.values())) == (1, {"failed"})
         assert reason in broken.log
         assert "fetched anew next time" in broken.log
         assert broken.movies == before
         assert not on_disk.exists()
-    server.files["/title.principals.tsv.gz"] = whole
-    mended = crawl(server, data)
+    host.files["/title.principals.tsv.gz"] = whole
+    mended = crawl(host, data)
     assert (mended.code, len(mended.movies)) == (0, 3)
 
 
-def test_a_title_whose_row_is_damaged_has_failed(server: FileServer, tmp_path: Path) -> None:
+def test_a_title_whose_row_is_damaged_has_failed(host: FileServer, tmp_path: Path) -> None:
     path = put(
         tmp_path / "files",
         "title.basics",
@@ -162,8 +162,8 @@ def test_a_title_whose_row_is_damaged_has_failed(server: FileServer, tmp_path: P
         "tt0900001|movie",
         r"tt0900002|movie|Ox|\N|soon|\N|118|Drama",
     )
-    server.files["/title.basics.tsv.gz"] = path.read_bytes()
-    found = crawl(server, tmp_path / "data")
+    host.files["/title.basics.tsv.gz"] = path.read_bytes()
+    found = crawl(host, tmp_path / "data")
     assert found.misses == {
         **dict.fromkeys(("tt0900001", "tt0900002"), "failed"),
         **dict.fromkeys(("tt0900003", "tt0900009"), "absent"),
@@ -177,14 +177,14 @@ CHARTED = [f"{site_id}|8.0|{90_000 - n}" for n, site_id in enumerate(RATINGS)]
 
 
 def test_titles_whose_rows_are_the_same_are_read_again_only_if_the_store_lacks_them(
-    server: FileServer, tmp_path: Path
+    host: FileServer, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
 
     def read_again() -> set[str]:
         """Crawl once more, and return the titles that were written."""
         before = {movie.site_id: movie.scraped_at for movie in sqlite_movies(data)}
-        found = crawl(server, data, "via=datasets", "list=all", FRESHNESS_MARGIN="0")
+        found = crawl(host, data, "via=datasets", "list=all", FRESHNESS_MARGIN="0")
         assert (found.code, "3 titles requested: 3 stored" in found.log) == (0, True), found.log
         after = {movie.site_id: movie.scraped_at for movie in sqlite_movies(data)}
         return {str(site_id) for site_id in after if after[site_id] != before.get(site_id)}
@@ -194,9 +194,9 @@ def test_titles_whose_rows_are_the_same_are_read_again_only_if_the_store_lacks_t
     parts = [
         rf'tt090000{n}|1|nm0900002|actress|["{part}"]' for n, part in ((1, "Vera"), (2, "Ida"))
     ]
-    serve(server, tmp_path, "title.principals", *parts)
+    serve(host, tmp_path, "title.principals", *parts)
     assert read_again() == {"tt0900002", "tt0900003"}
-    serve(server, tmp_path, "name.basics", "nm0900001|Aino", "nm0900002|Berta")
+    serve(host, tmp_path, "name.basics", "nm0900001|Aino", "nm0900002|Berta")
     assert read_again() == {"tt0900001", "tt0900002"}
     with closing(open_sqlite(data)) as connection:
         connection.execute("DELETE FROM records WHERE site_id = 'tt0900001'")
@@ -209,16 +209,16 @@ def test_titles_whose_rows_are_the_same_are_read_again_only_if_the_store_lacks_t
 
 @pytest.mark.parametrize("named", ["ids=tt0900007", "list=toptv"])
 def test_seasons_have_the_mean_of_the_episodes_of_a_series_that_is_asked_for(
-    server: FileServer, tmp_path: Path, named: str
+    host: FileServer, tmp_path: Path, named: str
 ) -> None:
     series = r"tt0900007|tvSeries|Ebb|\N|1999|\N|45|Drama"
     episodes = [rf"tt090000{n}|tvEpisode|Tide|\N|1999|\N|45|Drama" for n in (8, 9)]
-    serve(server, tmp_path, "title.basics", series, *episodes)
+    serve(host, tmp_path, "title.basics", series, *episodes)
     rated = ("tt0900007|8.7|30000", "tt0900008|8.0|300", "tt0900009|6.0|100")
-    serve(server, tmp_path, "title.ratings", *rated)
+    serve(host, tmp_path, "title.ratings", *rated)
     parts = ("tt0900008|tt0900007|1|1", "tt0900009|tt0900007|1|2")
-    serve(server, tmp_path, "title.episode", *parts)
-    found = crawl(server, tmp_path / "data", "via=datasets", named, "episodes=yes")
+    serve(host, tmp_path, "title.episode", *parts)
+    found = crawl(host, tmp_path / "data", "via=datasets", named, "episodes=yes")
     assert (found.code, found.misses) == (0, {}), found.log
     [season] = board_of(tmp_path / "data", "season")
     assert (season.series_title, season.scores["imdb"], season.imdb_votes) == ("Ebb", 7.5, 400)
@@ -247,11 +247,11 @@ def serve(server: FileServer, folder: Path, name: str, *rows: str | bytes) -> No
     ids=["untitled", "year", "few", "many", "latin-1", "return", "last-cell", "type"],
 )
 def test_a_damaged_row_of_a_list_is_a_miss_and_costs_no_other_title(
-    server: FileServer, tmp_path: Path, list_name: str, row: str | bytes, outcome: str
+    host: FileServer, tmp_path: Path, list_name: str, row: str | bytes, outcome: str
 ) -> None:
-    serve(server, tmp_path, "title.basics", row, *BASICS[1:])
-    serve(server, tmp_path, "title.ratings", *CHARTED)
-    found = crawl(server, tmp_path / "data", "via=datasets", f"list={list_name}")
+    serve(host, tmp_path, "title.basics", row, *BASICS[1:])
+    serve(host, tmp_path, "title.ratings", *CHARTED)
+    found = crawl(host, tmp_path / "data", "via=datasets", f"list={list_name}")
     assert found.misses == {"tt0900001": outcome}
     assert {movie.site_id for movie in found.movies} == {"tt0900002", "tt0900003"}
     assert found.code == (0 if outcome == "absent" else 1), found.log
@@ -272,11 +272,11 @@ def test_a_damaged_row_of_a_list_is_a_miss_and_costs_no_other_title(
     ids=["basics", "return", "ratings"],
 )
 def test_a_row_without_a_readable_id_is_counted_and_its_list_is_not_whole(
-    server: FileServer, tmp_path: Path, name: str, rows: list[str]
+    host: FileServer, tmp_path: Path, name: str, rows: list[str]
 ) -> None:
-    serve(server, tmp_path, "title.ratings", *CHARTED)
-    serve(server, tmp_path, name, *rows)
-    found = crawl(server, tmp_path / "data", "via=datasets", "list=top")
+    serve(host, tmp_path, "title.ratings", *CHARTED)
+    serve(host, tmp_path, name, *rows)
+    found = crawl(host, tmp_path / "data", "via=datasets", "list=top")
     assert (found.code, found.stat("extraction/errors/dataset"), found.stat("lists/missed")) == (
         1,
         1,
@@ -289,29 +289,27 @@ def test_a_row_without_a_readable_id_is_counted_and_its_list_is_not_whole(
 
 
 def test_a_title_that_may_be_in_a_chart_and_whose_rating_is_damaged_has_failed(
-    server: FileServer, tmp_path: Path
+    host: FileServer, tmp_path: Path
 ) -> None:
     rows = [CHARTED[0], "tt0900002|8.0|many", "tt0900003|nan|24999"]
-    serve(server, tmp_path, "title.ratings", *rows)
-    found = crawl(server, tmp_path / "data", "via=datasets", "list=top")
+    serve(host, tmp_path, "title.ratings", *rows)
+    found = crawl(host, tmp_path / "data", "via=datasets", "list=top")
     assert (found.code, found.misses) == (1, {"tt0900002": "failed"})
     assert [found.ranks[str(movie.site_id)] for movie in found.movies] == [1]
 
 
-def test_a_chart_with_none_of_its_titles_is_told(server: FileServer, tmp_path: Path) -> None:
-    found = crawl(server, tmp_path / "data", "via=datasets", "list=toptv")
+def test_a_chart_with_none_of_its_titles_is_told(host: FileServer, tmp_path: Path) -> None:
+    found = crawl(host, tmp_path / "data", "via=datasets", "list=toptv")
     assert (found.code, found.stat("lists/missed")) == (1, 1)
     assert "IMDb's datasets have no title of the list toptv" in found.log
 
 
-def test_a_file_that_is_whole_and_short_erases_no_rating(
-    server: FileServer, tmp_path: Path
-) -> None:
+def test_a_file_that_is_whole_and_short_erases_no_rating(host: FileServer, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    crawl(server, data)
-    whole = server.files["/title.ratings.tsv.gz"]
-    serve(server, tmp_path, "title.ratings", "tt0900001|1.0|5")
-    found = crawl(server, data)
+    crawl(host, data)
+    whole = host.files["/title.ratings.tsv.gz"]
+    serve(host, tmp_path, "title.ratings", "tt0900001|1.0|5")
+    found = crawl(host, data)
     assert (
         "title.ratings.tsv.gz is refused, as it has 1 rows, and the file before it 3" in found.log
     )
@@ -320,17 +318,17 @@ def test_a_file_that_is_whole_and_short_erases_no_rating(
         site_id: rating for site_id, (rating, _) in RATINGS.items()
     }
     assert (data / "datasets" / "title.ratings.tsv.gz").read_bytes() == whole
-    serve(server, tmp_path, "title.ratings")
-    first = crawl(server, tmp_path / "other")
+    serve(host, tmp_path, "title.ratings")
+    first = crawl(host, tmp_path / "other")
     assert "title.ratings.tsv.gz has no rows, and is fetched anew next time" in first.log
     assert (first.code, first.misses) == (1, dict.fromkeys(ASKED, "failed"))
 
 
 def test_datasets_that_can_not_be_had_are_failures_of_all_that_was_asked(
-    server: FileServer, tmp_path: Path
+    host: FileServer, tmp_path: Path
 ) -> None:
-    del server.files["/title.crew.tsv.gz"]
-    found = crawl(server, tmp_path / "data", "via=datasets", "list=top", f"ids={','.join(ASKED)}")
+    del host.files["/title.crew.tsv.gz"]
+    found = crawl(host, tmp_path / "data", "via=datasets", "list=top", f"ids={','.join(ASKED)}")
     assert (found.code, found.misses) == (1, dict.fromkeys(ASKED, "failed"))
     assert "title.crew.tsv.gz: HTTP status 404" in found.log
     assert "Error: " not in (tmp_path / "data" / "misses.csv").read_text("utf-8")
@@ -348,23 +346,23 @@ async def test_what_nobody_foresaw_is_counted_and_named(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("moment", ["fetching", pytest.param("reading", marks=pytest.mark.long)])
 def test_a_pass_hears_sigterm_within_seconds_and_leaves_its_titles_to_be_done(
-    server: FileServer, tmp_path: Path, moment: str
+    host: FileServer, tmp_path: Path, moment: str
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()
     if moment == "fetching":
-        server.stalls.add("/title.akas.tsv.gz")
-        server.files["/title.akas.tsv.gz"] += bytes(1 << 20)
+        host.stalls.add("/title.akas.tsv.gz")
+        host.files["/title.akas.tsv.gz"] += bytes(1 << 20)
         under_way = "title.akas.tsv.gz.part"
     else:
         names = (rf"nm{number:07}|Aino {number}" for number in range(3_000_000))
-        server.files["/name.basics.tsv.gz"] = put(
+        host.files["/name.basics.tsv.gz"] = put(
             tmp_path / "files", "name.basics", *names
         ).read_bytes()
         under_way = "name.basics.tsv.gz"
     command = crawl_command("imdb", "via=datasets", f"ids={','.join(ASKED)}")
     with start(
-        command, env=environment(data, None, IMDB_DATASETS_URL=server.url), cwd=data
+        command, env=environment(data, None, IMDB_DATASETS_URL=host.url), cwd=data
     ) as process:
         wait_for((data / "datasets" / under_way).exists)
         began = time.monotonic()

@@ -33,6 +33,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Iterator[FileServer]:
+    """Return a server of one file."""
     with FileServer() as serving:
         serving.files["/a.gz"] = BODY
         yield serving

@@ -1,7 +1,7 @@
 """A site that changes its pages in the middle of a crawl: what is told, and what stores keep."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from tests.crawling import change, crawl, scrapy
 from tests.services.changing_replica import IDENTITY, RATING
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
-from tests.services.replica import ForkedReplica
+from tests.services.replica import ReplicaOf
 
 TITLES = 80
 AS_BEFORE = 20
@@ -28,10 +28,10 @@ IN_FLIGHT = 6
 NO_SCORES = {**RATING, '"metacritic"': '"critics"'}
 
 
-@pytest.fixture(scope="module")
-def running_replica() -> Iterator[ReplicaProcess]:
-    with ForkedReplica(titles=TITLES, light=True) as running:
-        yield running
+@pytest.fixture
+def renaming(replica_of: ReplicaOf) -> ReplicaProcess:
+    """Return a replica of 80 titles, whose pages are to change."""
+    return replica_of(titles=TITLES, light=True)
 
 
 def rename(replica: ReplicaProcess, names: dict[str, str], after: int = AS_BEFORE) -> None:
@@ -49,10 +49,10 @@ def scores(movies: list[Movie]) -> dict[str | None, list[tuple[str, float, int |
     "A score that pages stop to tell is named within 50 pages; without any score a crawl stops."
 )
 def test_renamed_score_is_told_within_50_pages_with_a_page_and_loses_nothing(
-    replica: ReplicaProcess, database_url: str, mongo_url: str, tmp_path: Path
+    renaming: ReplicaProcess, database_url: str, mongo_url: str, tmp_path: Path
 ) -> None:
     stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "FRESHNESS_MARGIN": "0"}
-    first = crawl("imdb", IDS, data=tmp_path, replica=replica, **stores)
+    first = crawl("imdb", IDS, data=tmp_path, replica=renaming, **stores)
     assert first.code == 0
     assert "missing fields: none" in first.log
     readers: dict[str, Callable[[], list[Movie]]] = {
@@ -61,8 +61,8 @@ def test_renamed_score_is_told_within_50_pages_with_a_page_and_loses_nothing(
         "mongo": lambda: mongo_movies(mongo_url),
     }
     before = {name: scores(read()) for name, read in readers.items()}
-    rename(replica, RATING)
-    again = crawl("imdb", IDS, data=tmp_path, replica=replica, **stores)
+    rename(renaming, RATING)
+    again = crawl("imdb", IDS, data=tmp_path, replica=renaming, **stores)
     assert again.code == 0, again.log
     assert again.stat("titles/stored") == TITLES
     assert "imdb: the field imdb_rating is missing: unknown on 15 of the latest " in again.log
@@ -86,17 +86,17 @@ def test_renamed_score_is_told_within_50_pages_with_a_page_and_loses_nothing(
     ids=["all scores", "all scores, shared", "identity"],
 )
 def test_crawl_stops_when_all_scores_or_identity_are_gone_and_goes_on_when_told(
-    replica: ReplicaProcess,
+    renaming: ReplicaProcess,
     redis_url: str,
     tmp_path: Path,
     names: dict[str, str],
     shared: bool,
     why: str,
 ) -> None:
-    rename(replica, names, after=10)
+    rename(renaming, names, after=10)
     settings = {"REDIS_URL": redis_url} if shared else {}
     ended = crawl(
-        "imdb", IDS, data=tmp_path, replica=replica, SITE_BUDGETS=ASKED_AS_SITES_ARE, **settings
+        "imdb", IDS, data=tmp_path, replica=renaming, SITE_BUDGETS=ASKED_AS_SITES_ARE, **settings
     )
     assert ended.code == 1
     assert "(pages_changed)" in ended.log
@@ -111,7 +111,7 @@ def test_crawl_stops_when_all_scores_or_identity_are_gone_and_goes_on_when_told(
         "imdb",
         IDS,
         data=tmp_path,
-        replica=replica,
+        replica=renaming,
         COVERAGE_STOP="0",
         FRESHNESS_MARGIN="0",
         **settings,
@@ -120,9 +120,11 @@ def test_crawl_stops_when_all_scores_or_identity_are_gone_and_goes_on_when_told(
     assert len(on.movies) == TITLES or names is IDENTITY
 
 
-def test_unreadable_pages_are_kept_to_be_looked_at(replica: ReplicaProcess, tmp_path: Path) -> None:
-    rename(replica, IDENTITY, 0)
-    crawl("imdb", IDS, data=tmp_path, replica=replica)
+def test_unreadable_pages_are_kept_to_be_looked_at(
+    renaming: ReplicaProcess, tmp_path: Path
+) -> None:
+    rename(renaming, IDENTITY, 0)
+    crawl("imdb", IDS, data=tmp_path, replica=renaming)
     kept = sorted((tmp_path / "kept").glob("imdb-unreadable-*.html"))
     assert 0 < len(kept) <= MAX_PAGES
     about = json.loads(kept[0].with_suffix(".json").read_bytes())

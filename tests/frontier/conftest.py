@@ -14,7 +14,7 @@ from moviecrawler.spiders.imdb import ImdbSpider
 
 @pytest.fixture
 def client(runner: asyncio.Runner, redis_url: str) -> Iterator[Any]:
-    """Return one of an empty database."""
+    """Return a client of an empty Redis."""
     client = connect(redis_url)
     yield client
     runner.run(client.aclose())
@@ -22,6 +22,6 @@ def client(runner: asyncio.Runner, redis_url: str) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def spider() -> ImdbSpider:
-    """Return one with the project's settings."""
+    """Return IMDb's spider with the project's settings."""
     values = {name: value for name, value in vars(settings).items() if name.isupper()}
     return ImdbSpider.from_crawler(get_crawler(ImdbSpider, values), ids="tt0000001")

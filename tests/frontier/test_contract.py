@@ -61,6 +61,7 @@ ONCE = worker("one", is_once=True)
 def outside(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path
 ) -> Iterator[Outside]:
+    """Return each of the backends, with what may befall its queue."""
     if request.param == "sqlite":
         file = OutsideOfSqlite(tmp_path)
         yield file
@@ -73,6 +74,7 @@ def outside(
 
 @pytest.fixture
 def backend(outside: Outside) -> Backend:
+    """Return each of the backends."""
     return outside.backend
 
 

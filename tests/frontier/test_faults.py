@@ -44,12 +44,14 @@ def _slow(replica: ReplicaProcess) -> None:
 
 @pytest.fixture
 def own_redis() -> Iterator[RedisServer]:
+    """Return a Redis that the test may stop."""
     with RedisServer() as server:
         yield server
 
 
 @pytest.fixture
-def workers_of(replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path) -> WorkersOf:
+def own_workers_of(replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path) -> WorkersOf:
+    """Return what makes the workers of a test, on a Redis of its own."""
     return workers_on(replica, own_redis.url, tmp_path)
 
 
@@ -175,9 +177,9 @@ def test_what_killed_workers_held_does_not_wait_for_batches_to_be_due(
 
 @pytest.mark.promise("Redis may go away and come back: nothing is lost.")
 def test_redis_may_be_killed_and_started_again(
-    workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
+    own_workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
-    with workers_of("imdb", ALL, **SLOWLY) as workers:
+    with own_workers_of("imdb", ALL, **SLOWLY) as workers:
         workers.start(2)
         wait_for(lambda: workers.count("workers") == 2)
         wait_for(partial(have_been_fetched, replica, TITLES // 4))
@@ -194,9 +196,9 @@ def test_redis_may_be_killed_and_started_again(
 
 @pytest.mark.promise("Redis may go away and come back: nothing is lost.")
 def test_redis_may_be_out_of_memory_for_a_while(
-    workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
+    own_workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
-    with workers_of("metacritic", "list=new", **SLOWLY) as workers:
+    with own_workers_of("metacritic", "list=new", **SLOWLY) as workers:
         workers.start(2)
         wait_for(lambda: counts(replica, "metacritic")["requests"] >= 5)
         own_redis.client.config_set("maxmemory", "1")
@@ -211,11 +213,11 @@ def test_redis_may_be_out_of_memory_for_a_while(
 
 
 def test_a_redis_that_evicts_is_refused_with_a_sentence(
-    workers_of: WorkersOf, own_redis: RedisServer
+    own_workers_of: WorkersOf, own_redis: RedisServer
 ) -> None:
     own_redis.client.config_set("maxmemory", 10**9)
     own_redis.client.config_set("maxmemory-policy", "volatile-lru")
-    with workers_of("imdb", ALL) as workers:
+    with own_workers_of("imdb", ALL) as workers:
         workers.start()
         assert workers.wait() == [1]
         assert "(volatile-lru); set its maxmemory-policy to noeviction" in workers.log
@@ -234,10 +236,10 @@ def test_unreachable_redis_ends_the_crawl_at_once_with_a_sentence(
 
 
 def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(
-    workers_of: WorkersOf, replica: ReplicaProcess
+    own_workers_of: WorkersOf, replica: ReplicaProcess
 ) -> None:
     change(replica, latency=3_000)  # the second may start late
-    with workers_of("imdb", ALL, FRONTIER_LEASE="1", **SLOWLY) as workers:
+    with own_workers_of("imdb", ALL, FRONTIER_LEASE="1", **SLOWLY) as workers:
         workers.start(2)
         wait_for(lambda: workers.count("leases") > BATCH)  # which both of them hold
         change(replica, latency=300)
@@ -260,10 +262,10 @@ def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(
     "A worker that is told to end gives back what it has not done, within seconds."
 )
 def test_worker_that_closes_takes_nothing_more_and_gives_back_however_slow_the_site_is(
-    workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
+    own_workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
     with (
-        workers_of("imdb", "via=pages", ALL, **{**SURE, "DOWNLOAD_TIMEOUT": "600"}) as workers,
+        own_workers_of("imdb", "via=pages", ALL, **{**SURE, "DOWNLOAD_TIMEOUT": "600"}) as workers,
         paused(replica),
     ):
         workers.start(environment={"FRONTIER_MAX_PAGES": "4"})
@@ -289,7 +291,7 @@ def test_worker_that_closes_takes_nothing_more_and_gives_back_however_slow_the_s
 )
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 3)])
 def test_datasets_that_a_worker_did_not_come_to_read_are_read_by_the_next(
-    workers_of: WorkersOf, replica: ReplicaProcess, number: int, code: int
+    own_workers_of: WorkersOf, replica: ReplicaProcess, number: int, code: int
 ) -> None:
     # The first request fails while its worker closes, and the next worker joins the same run.
     settings = {
@@ -298,7 +300,7 @@ def test_datasets_that_a_worker_did_not_come_to_read_are_read_by_the_next(
         "RETRY_TIMES": "0",
         "FRONTIER_RUN": "one",
     }
-    with workers_of("imdb", "via=datasets", ALL, **settings) as workers:
+    with own_workers_of("imdb", "via=datasets", ALL, **settings) as workers:
         with paused(replica):
             workers.start()
             wait_for(lambda: workers.count("leases") == 1)
@@ -311,10 +313,10 @@ def test_datasets_that_a_worker_did_not_come_to_read_are_read_by_the_next(
 
 
 def test_job_whose_node_died_goes_on_in_its_run(
-    workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
+    own_workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
     asked_at = f"{time.time():.3f}"  # when the job was queued: its next start is given the same
-    with workers_of(
+    with own_workers_of(
         "imdb", ALL, FRONTIER_RUN="job1", FRONTIER_ASKED_AT=asked_at, **SLOWLY
     ) as workers:
         workers.start()
@@ -340,10 +342,10 @@ def test_job_whose_node_died_goes_on_in_its_run(
     "A worker that is told to end gives back what it has not done, within seconds."
 )
 def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
-    workers_of: WorkersOf, replica: ReplicaProcess, tmp_path: Path
+    own_workers_of: WorkersOf, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     slowly: dict[str, Any] = {"SITE_BUDGETS": '{"127.0.0.1": {"per_second": 5}}', **SURE}
-    with workers_of("imdb", ALL, **slowly) as workers:
+    with own_workers_of("imdb", ALL, **slowly) as workers:
         workers.start()
         wait_for(partial(have_been_fetched, replica, 10))
         workers.running[0].send_signal(signal.SIGTERM)
@@ -354,7 +356,7 @@ def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
     change(replica, latency=0)
     for name, most in (("recycled", 10), ("last", 0)):
         (tmp_path / name).mkdir()
-        with workers_of(
+        with own_workers_of(
             "imdb", ALL, data=tmp_path / name, FRONTIER_MAX_PAGES=str(most), **SURE
         ) as others:
             others.start()
@@ -407,7 +409,7 @@ class Deadly:
     "A page that kills its workers becomes a dead letter, and nothing else with it."
 )
 def test_page_that_kills_its_workers_is_the_only_dead_letter_of_its_batch(
-    workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
+    own_workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:
     given = IDS[:BATCH]
     change(replica, latency=20)
@@ -418,7 +420,7 @@ def test_page_that_kills_its_workers_is_the_only_dead_letter_of_its_batch(
         "FRONTIER_DELIVERIES": "3",
         "FRONTIER_LEASE": "1",
     }
-    with workers_of("imdb", f"ids={','.join(given)}", **arguments) as workers:
+    with own_workers_of("imdb", f"ids={','.join(given)}", **arguments) as workers:
         codes = []
         for _ in range(4):
             workers.start()

@@ -78,6 +78,7 @@ class Crawl:
 
 @pytest.fixture
 def crawl() -> Crawl:
+    """Return a crawl that holds leases."""
     return Crawl()
 
 

@@ -31,7 +31,8 @@ TWO = worker("two")
 
 
 @pytest.fixture
-def outside(client: Any) -> OutsideOfRedis:
+def redis_side(client: Any) -> OutsideOfRedis:
+    """Return the backend of Redis, with what may befall its queue."""
     return OutsideOfRedis(client)
 
 
@@ -47,27 +48,27 @@ async def push_seeds(outside: OutsideOfRedis, kind: str, *seeds: bytes) -> None:
 @pytest.mark.promise("Seeds that others push are fetched, and bad ones become dead letters.")
 @pytest.mark.parametrize("kind", ["list", "set", "zset"])
 async def test_seeds_of_each_type_become_requests_in_one_step(
-    outside: OutsideOfRedis, kind: str
+    redis_side: OutsideOfRedis, kind: str
 ) -> None:
-    backend = outside.backend
+    backend = redis_side.backend
     seeds = [b"tt1", b'{"url": "tt2", "priority": 100}', b"\xff\x00"]
-    await push_seeds(outside, kind, *seeds)
+    await push_seeds(redis_side, kind, *seeds)
     await open_now(backend, ONE)
     assert (await account_of(backend, ONE)).open == 1  # a worker that takes nothing moves none
     reply = await backend.take(ONE, 9)
     assert reply.deliveries[1].body == seeds[1]
     assert {delivery.body for delivery in reply.deliveries[1:]} == set(seeds)
-    assert not await outside.client.exists(outside.keys.site.start_urls)
+    assert not await redis_side.client.exists(redis_side.keys.site.start_urls)
     account = await account_of(backend, ONE)
     assert (account.requested, account.titles) == (4, 3)
 
 
 async def test_a_seed_that_leads_to_a_pass_over_datasets_counts_as_no_title(
-    outside: OutsideOfRedis,
+    redis_side: OutsideOfRedis,
 ) -> None:
-    backend = outside.backend
+    backend = redis_side.backend
     await begin(backend, ONE)
-    await push_seeds(outside, "list", b"tt1")
+    await push_seeds(redis_side, "list", b"tt1")
     [seed] = (await backend.take(ONE, 9)).deliveries
     await backend.finish(ONE, [done(seed)])
     account = await account_of(backend, ONE)
@@ -75,11 +76,11 @@ async def test_a_seed_that_leads_to_a_pass_over_datasets_counts_as_no_title(
 
 
 async def test_a_seed_that_is_requeued_comes_back_as_it_was_pushed(
-    outside: OutsideOfRedis,
+    redis_side: OutsideOfRedis,
 ) -> None:
-    backend = outside.backend
+    backend = redis_side.backend
     await begin(backend, ONE, "a")
-    await push_seeds(outside, "list", b"\xff tt1\n{}")
+    await push_seeds(redis_side, "list", b"\xff tt1\n{}")
     deliveries = (await backend.take(ONE, 9)).deliveries
     [seed] = [delivery for delivery in deliveries if delivery.id != "a"]
     await backend.finish(ONE, [dead(seed)])
@@ -94,88 +95,88 @@ async def test_a_seed_that_is_requeued_comes_back_as_it_was_pushed(
     assert (account.requested, account.titles, account.stored, account.dead) == (3, 2, 1, 0)
 
 
-async def test_no_seed_is_taken_while_the_site_may_not_be_asked(outside: OutsideOfRedis) -> None:
-    backend = outside.backend
+async def test_no_seed_is_taken_while_the_site_may_not_be_asked(redis_side: OutsideOfRedis) -> None:
+    backend = redis_side.backend
     await begin(backend, ONE)
-    await push_seeds(outside, "list", b"tt1", b"tt2")
+    await push_seeds(redis_side, "list", b"tt1", b"tt2")
     await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
     assert (await backend.take(ONE, 9)).deliveries == []
-    await outside.end_pause()
+    await redis_side.end_pause()
     assert len((await backend.take(ONE, 9)).deliveries) == 1  # the probe
-    assert await outside.client.llen(outside.keys.site.start_urls) == 1
+    assert await redis_side.client.llen(redis_side.keys.site.start_urls) == 1
 
 
 async def test_seeds_in_a_key_of_another_type_are_left_alone_and_that_is_said(
-    outside: OutsideOfRedis,
+    redis_side: OutsideOfRedis,
 ) -> None:
-    backend = outside.backend
+    backend = redis_side.backend
     await begin(backend, ONE, "a")
-    await outside.client.set(outside.keys.site.start_urls, "tt1")
+    await redis_side.client.set(redis_side.keys.site.start_urls, "tt1")
     reply = await backend.take(ONE, 9)
     assert ids(reply.deliveries) == ["a"]
     [remark] = reply.remarks
     assert "imdb:start_urls of Redis is a string" in remark
-    assert await outside.client.get(outside.keys.site.start_urls) == b"tt1"
+    assert await redis_side.client.get(redis_side.keys.site.start_urls) == b"tt1"
 
 
 @pytest.mark.parametrize("has_bloom_filter", [False, True])
 async def test_a_page_is_queued_once_in_a_pass_by_either_dedupe_set(
-    outside: OutsideOfRedis, has_bloom_filter: bool
+    redis_side: OutsideOfRedis, has_bloom_filter: bool
 ) -> None:
-    backend = outside.backend
+    backend = redis_side.backend
     one = worker(has_bloom_filter=has_bloom_filter)
     await begin(backend, one)
     titles = [f"tt{number}" for number in range(300)]
     assert await backend.push(one, pushes(*titles)) == 0
     await finish_all(backend, one)
     assert await backend.push(one, pushes(*titles[:5])) == 5
-    kind = await outside.client.type(outside.keys.seen)
+    kind = await redis_side.client.type(redis_side.keys.seen)
     assert kind == (b"string" if has_bloom_filter else b"set")
 
 
 async def test_keys_of_a_run_expire_a_week_after_their_last_use_and_letters_after_30_days(
-    outside: OutsideOfRedis,
+    redis_side: OutsideOfRedis,
 ) -> None:
-    backend = outside.backend
+    backend = redis_side.backend
     one = worker(limit=9)
     await begin(backend, one, "a", "b", "c")
     for _ in range(2):
         [delivery] = (await backend.take(one, 1)).deliveries
         await backend.finish(one, [dead(delivery)])
     await backend.take(one, 1)
-    keys = await outside.client.keys(f"{outside.keys.prefix}*")
+    keys = await redis_side.client.keys(f"{redis_side.keys.prefix}*")
     assert len(keys) >= 6
     for key in keys:
-        days = 30 if key.decode() == outside.keys.dead else 7
-        lifetime = await outside.client.ttl(key)
+        days = 30 if key.decode() == redis_side.keys.dead else 7
+        lifetime = await redis_side.client.ttl(key)
         assert (days - 0.1) * DAY_SECONDS < lifetime <= days * DAY_SECONDS, key
 
 
-async def test_each_letter_is_dropped_30_days_after_its_death(outside: OutsideOfRedis) -> None:
-    backend = outside.backend
+async def test_each_letter_is_dropped_30_days_after_its_death(redis_side: OutsideOfRedis) -> None:
+    backend = redis_side.backend
     await begin(backend, ONE, "old", "new")
     deliveries = (await backend.take(ONE, 9)).deliveries
     await backend.finish(ONE, [dead(delivery) for delivery in deliveries])
-    letter = await outside.client.hget(outside.keys.dead, "old")
+    letter = await redis_side.client.hget(redis_side.keys.dead, "old")
     died_at = round((time.time() - 30.1 * DAY_SECONDS) * 1000)
     value = letter.partition(b"\n")[2]
-    await outside.client.hset(
-        outside.keys.dead, "old", b'{"reason":"why","at":%d}\n%b' % (died_at, value)
+    await redis_side.client.hset(
+        redis_side.keys.dead, "old", b'{"reason":"why","at":%d}\n%b' % (died_at, value)
     )
     await open_now(backend, ONE)
     assert [letter.id for letter in await letters_of(backend)] == ["new"]
 
 
 async def test_a_run_is_not_over_while_a_worker_holds_a_request_that_was_lost(
-    outside: OutsideOfRedis,
+    redis_side: OutsideOfRedis,
 ) -> None:
-    backend = outside.backend
+    backend = redis_side.backend
     await begin(backend, ONE, "a", "b")
     deliveries = (await backend.take(ONE, 2)).deliveries
-    await outside.client.delete(outside.keys.requests)
+    await redis_side.client.delete(redis_side.keys.requests)
     assert (await account_of(backend, ONE)).open == 2
     await backend.finish(ONE, [stored(deliveries[0])])  # and is not lost after all
-    await outside.end_leases("b")  # the worker died
+    await redis_side.end_leases("b")  # the worker died
     account = await account_of(backend, ONE)
     assert (account.open, account.stored, account.lost) == (0, 1, 1)
 
@@ -183,26 +184,26 @@ async def test_a_run_is_not_over_while_a_worker_holds_a_request_that_was_lost(
 @pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
 @pytest.mark.parametrize("lost", [["queue"], ["leases"], ["queue", "leases"]])
 async def test_requests_whose_place_was_lost_are_queued_again(
-    outside: OutsideOfRedis, lost: list[str]
+    redis_side: OutsideOfRedis, lost: list[str]
 ) -> None:
-    backend = outside.backend
+    backend = redis_side.backend
     await begin(backend, ONE, *map(str, range(9)))
     await backend.take(ONE, 4)
-    await outside.client.delete(*(getattr(outside.keys, name) for name in lost))
+    await redis_side.client.delete(*(getattr(redis_side.keys, name) for name in lost))
     await backend.take(ONE)  # finds them
-    queued, leased = await outside.where()
+    queued, leased = await redis_side.where()
     assert len(queued | leased) == 9
     assert not queued & leased
     assert len(leased) == (4 if lost == ["queue"] else 0)
 
 
 async def test_a_damaged_request_is_handed_out_so_that_it_can_become_a_dead_letter(
-    outside: OutsideOfRedis,
+    redis_side: OutsideOfRedis,
 ) -> None:
-    backend = outside.backend
+    backend = redis_side.backend
     await begin(backend, ONE, "a")
     await backend.push(ONE, [Push(2, "b", "[]")])
-    await outside.client.hset(outside.keys.requests, "a", b"\x80")
+    await redis_side.client.hset(redis_side.keys.requests, "a", b"\x80")
     deliveries = (await backend.take(ONE, 9)).deliveries
     damaged = next(delivery for delivery in deliveries if delivery.id == "a")
     assert (damaged.body, damaged.number) == (b"\x80", 1)
@@ -212,10 +213,10 @@ async def test_a_damaged_request_is_handed_out_so_that_it_can_become_a_dead_lett
 
 
 async def test_what_an_earlier_version_has_queued_is_taken_over_and_that_is_said(
-    outside: OutsideOfRedis,
+    redis_side: OutsideOfRedis,
 ) -> None:
     """The keys are written as that version wrote them: the newest run of a name, and an old one."""
-    client = outside.client
+    client = redis_side.client
     now = round(time.time() * 1000)
     newest = f"{{imdb}}:{RUN.name}:{now}:"
     older = f"{{imdb}}:{RUN.name}:{now - 1000}:"
@@ -232,15 +233,15 @@ async def test_what_an_earlier_version_has_queued_is_taken_over_and_that_is_said
     await client.hset(f"{older}dead", "older", letter)
     await client.hset("{imdb}:budget", mapping={"day": now // 86_400_000, "used": 7})
 
-    opened = await outside.backend.open(ONE, None, 0.0)
+    opened = await redis_side.backend.open(ONE, None, 0.0)
     assert len(opened.remarks) == 2
     assert f"2 open requests and 1 dead letters of run {RUN.name!r}" in opened.remarks[0]
-    reply = await outside.backend.take(ONE, 9)
+    reply = await redis_side.backend.take(ONE, 9)
     assert {delivery.id for delivery in reply.deliveries} == {"a", "b"}
     account = reply.account
     assert (account.requested, account.ended, account.open, account.lost) == (5, 3, 2, 0)
-    assert {one.id async for one in outside.backend.dead_letters()} == {"dead", "older"}
+    assert {one.id async for one in redis_side.backend.dead_letters()} == {"dead", "older"}
     assert reply.site.used == 7
     assert not await client.keys("{imdb}:runs")
     assert not await client.keys(f"{{imdb}}:{RUN.name}:*")
-    assert (await outside.backend.open(TWO, None, 0.0)).remarks == []
+    assert (await redis_side.backend.open(TWO, None, 0.0)).remarks == []

@@ -57,15 +57,17 @@ TABLES = [
 
 
 @pytest.fixture
-def outside(runner: asyncio.Runner, tmp_path: Path) -> Iterator[OutsideOfSqlite]:
-    outside = OutsideOfSqlite(tmp_path)
-    yield outside
-    runner.run(outside.close())
+def file_side(runner: asyncio.Runner, tmp_path: Path) -> Iterator[OutsideOfSqlite]:
+    """Return the backend of a file, with what may befall its queue."""
+    file_side = OutsideOfSqlite(tmp_path)
+    yield file_side
+    runner.run(file_side.close())
 
 
 @pytest.fixture
-def backend(outside: OutsideOfSqlite) -> SqliteBackend:
-    return outside.backend
+def queue(file_side: OutsideOfSqlite) -> SqliteBackend:
+    """Return the backend of a file."""
+    return file_side.backend
 
 
 @pytest.fixture
@@ -131,36 +133,36 @@ def process(name: str, folder: Path, job: str) -> Iterator["subprocess.Popen[str
     "Any worker may be killed: others get what it held, no title is lost and none doubled."
 )
 async def test_leases_of_a_process_that_was_killed_end_at_once(
-    backend: SqliteBackend, tmp_path: Path
+    queue: SqliteBackend, tmp_path: Path
 ) -> None:
-    await begin(backend, ONE, "a", "b")
-    await backend.leave(ONE)
+    await begin(queue, ONE, "a", "b")
+    await queue.leave(ONE)
     with process("killed", tmp_path, "hold") as killed:
         assert killed.stdout is not None
         assert json.loads(killed.stdout.readline()) == ["a", "b"]
-        assert (await backend.take(ONE, 9)).deliveries == []
-        report = await report_of(backend)
+        assert (await queue.take(ONE, 9)).deliveries == []
+        report = await report_of(queue)
         assert report is not None
         assert report.workers == 2
         assert (tmp_path / LOCKS / "killed.lock").exists()
         killed.send_signal(signal.SIGKILL)
         killed.wait(LONGEST)
-        report = await report_of(backend)
+        report = await report_of(queue)
         assert report is not None
         assert report.workers == 1
-        deliveries = (await backend.take(ONE, 9)).deliveries
+        deliveries = (await queue.take(ONE, 9)).deliveries
     assert [(delivery.id, delivery.number) for delivery in deliveries] == [("a", 2), ("b", 2)]
     assert not (tmp_path / LOCKS / "killed.lock").exists()
-    await backend.finish(ONE, [stored(delivery) for delivery in deliveries])
-    assert is_all_done(await account_of(backend, ONE))
+    await queue.finish(ONE, [stored(delivery) for delivery in deliveries])
+    assert is_all_done(await account_of(queue, ONE))
 
 
 async def test_a_process_that_hangs_loses_its_leases_when_their_time_is_over(
-    backend: SqliteBackend, other: SqliteBackend
+    queue: SqliteBackend, other: SqliteBackend
 ) -> None:
     brief = worker("brief", lease_seconds=0.3)
-    await begin(backend, brief, "a", "b")
-    await backend.take(brief, 9)
+    await begin(queue, brief, "a", "b")
+    await queue.take(brief, 9)
     assert (await other.take(TWO, 9)).deliveries == []
     await asyncio.sleep(0.4)
     assert ids((await other.take(TWO, 9)).deliveries) == ["a", "b"]
@@ -170,22 +172,22 @@ async def test_a_process_that_hangs_loses_its_leases_when_their_time_is_over(
     "Any worker may be killed: others get what it held, no title is lost and none doubled."
 )
 async def test_processes_that_share_a_folder_get_each_request_once(
-    backend: SqliteBackend, tmp_path: Path
+    queue: SqliteBackend, tmp_path: Path
 ) -> None:
     titles = [f"tt{number}" for number in range(300)]
-    await begin(backend, ONE, *titles)
-    await backend.leave(ONE)
+    await begin(queue, ONE, *titles)
+    await queue.leave(ONE)
     with process("p1", tmp_path, "end") as first, process("p2", tmp_path, "end") as second:
         outputs = [started.communicate(timeout=LONGEST)[0] for started in (first, second)]
         assert (first.returncode, second.returncode) == (0, 0)
     got = [id_ for output in outputs for id_ in json.loads(output)]
     assert sorted(got) == sorted(titles)
-    account = await account_of(backend, ONE)
+    account = await account_of(queue, ONE)
     assert (account.stored, account.requested, account.lost) == (300, 301, 0)
 
 
 async def test_processes_that_make_the_file_at_the_same_time_join_one_run(
-    backend: SqliteBackend, tmp_path: Path
+    queue: SqliteBackend, tmp_path: Path
 ) -> None:
     with (
         process("p1", tmp_path, "open") as first,
@@ -194,42 +196,42 @@ async def test_processes_that_make_the_file_at_the_same_time_join_one_run(
     ):
         for started in (first, second, third):
             assert started.wait(LONGEST) == 0
-    account = await account_of(backend, ONE)
+    account = await account_of(queue, ONE)
     assert (account.requested, account.open) == (1, 1)
     assert files(tmp_path) == [LOCKS, FILE]
 
 
 async def test_a_worker_whose_lock_file_was_deleted_is_not_taken_for_dead(
-    backend: SqliteBackend, other: SqliteBackend, tmp_path: Path
+    queue: SqliteBackend, other: SqliteBackend, tmp_path: Path
 ) -> None:
-    await begin(backend, ONE, "a", "b")
-    await backend.take(ONE, 9)
+    await begin(queue, ONE, "a", "b")
+    await queue.take(ONE, 9)
     shutil.rmtree(tmp_path / LOCKS)
     assert (await other.take(TWO, 9)).deliveries == []
 
 
 async def test_what_a_worker_holds_that_leaves_is_queued_again(
-    backend: SqliteBackend, other: SqliteBackend
+    queue: SqliteBackend, other: SqliteBackend
 ) -> None:
-    await begin(backend, ONE, "a", "b")
-    await backend.take(ONE, 1)
-    await backend.leave(ONE)
+    await begin(queue, ONE, "a", "b")
+    await queue.take(ONE, 1)
+    await queue.leave(ONE)
     assert ids((await other.take(TWO, 9)).deliveries) == ["a", "b"]
 
 
 async def test_lock_files_that_nobody_needs_are_swept_away(
-    backend: SqliteBackend, other: SqliteBackend, tmp_path: Path
+    queue: SqliteBackend, other: SqliteBackend, tmp_path: Path
 ) -> None:
     odd = worker("../né\n/" * 60)  # as somebody may name a node
     for one in (ONE, odd):
-        await open_now(backend, one)
-        await backend.take(one, 1)
+        await open_now(queue, one)
+        await queue.take(one, 1)
     long_ago = tmp_path / LOCKS / "long-ago.lock"
     long_ago.touch()
     os.utime(long_ago, (1, 1))
     await open_now(other, TWO)
     assert len(files(tmp_path / LOCKS)) == 3  # with that of who makes the file
-    await backend.leave(odd)
+    await queue.leave(odd)
     assert files(tmp_path / LOCKS) == ["one.lock", "opening"]
 
 
@@ -237,49 +239,49 @@ async def test_lock_files_that_nobody_needs_are_swept_away(
 
 
 async def test_nothing_is_made_where_nothing_is_queued(
-    backend: SqliteBackend, tmp_path: Path
+    queue: SqliteBackend, tmp_path: Path
 ) -> None:
-    assert (await backend.read({})).runs == []
-    assert await letters_of(backend) == []
-    assert not await backend.requeue(RunName("imdb", "run"), "a")
-    assert not await backend.drop_letter(RunName("imdb", "run"), "a")
-    assert not await backend.drop_run(RunName("imdb", "run"))
-    await backend.leave(ONE)
+    assert (await queue.read({})).runs == []
+    assert await letters_of(queue) == []
+    assert not await queue.requeue(RunName("imdb", "run"), "a")
+    assert not await queue.drop_letter(RunName("imdb", "run"), "a")
+    assert not await queue.drop_run(RunName("imdb", "run"))
+    await queue.leave(ONE)
     assert files(tmp_path) == []
 
 
 @pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
 @pytest.mark.parametrize("table", TABLES)
 async def test_rows_of_a_table_that_were_lost_hang_nothing(
-    backend: SqliteBackend, outside: OutsideOfSqlite, table: str
+    queue: SqliteBackend, file_side: OutsideOfSqlite, table: str
 ) -> None:
     one = worker(limit=9)
     titles = [*map(str, range(9))]
-    await begin(backend, one, *titles)
-    await backend.ask("imdb", UNLIMITED, charge=True)
-    deliveries = (await backend.take(one, 4)).deliveries
-    await backend.finish(one, [dead(deliveries[0]), stored(deliveries[1])])
-    outside.execute(f"DELETE FROM {table}")  # noqa: S608 - a name of ours
-    while deliveries := (await backend.take(one, 9)).deliveries:
+    await begin(queue, one, *titles)
+    await queue.ask("imdb", UNLIMITED, charge=True)
+    deliveries = (await queue.take(one, 4)).deliveries
+    await queue.finish(one, [dead(deliveries[0]), stored(deliveries[1])])
+    file_side.execute(f"DELETE FROM {table}")  # noqa: S608 - a name of ours
+    while deliveries := (await queue.take(one, 9)).deliveries:
         for delivery in deliveries:
             if delivery.id.startswith(ARGUMENTS):
-                await backend.push(one, pushes(*titles))
-            await backend.finish(one, [done(delivery, stored=1)])
-        await outside.end_leases("2", "3")
-    account = await account_of(backend, one)
+                await queue.push(one, pushes(*titles))
+            await queue.finish(one, [done(delivery, stored=1)])
+        await file_side.end_leases("2", "3")
+    account = await account_of(queue, one)
     assert account.open == 0
     if table == "requests":
         assert account.lost == 7
-        assert await open_now(backend, one, age=1e6) is None  # the next pass
+        assert await open_now(queue, one, age=1e6) is None  # the next pass
     else:
         assert (account.lost, account.dead) == (0, 1)
 
 
 @pytest.mark.parametrize("with_log", [False, True])
 async def test_a_file_that_is_deleted_while_it_is_in_use_is_made_again_once(
-    backend: SqliteBackend, other: SqliteBackend, tmp_path: Path, with_log: bool
+    queue: SqliteBackend, other: SqliteBackend, tmp_path: Path, with_log: bool
 ) -> None:
-    await begin(backend, ONE, "a", "b")
+    await begin(queue, ONE, "a", "b")
     assert (await account_of(other, TWO)).open == 2
     (tmp_path / FILE).unlink()
     if with_log:
@@ -287,12 +289,12 @@ async def test_a_file_that_is_deleted_while_it_is_in_use_is_made_again_once(
         (tmp_path / f"{FILE}-shm").unlink()
     assert await report_of(other) is None
     assert not (tmp_path / FILE).exists()
-    end = await take_arguments(backend, ONE)
-    assert await backend.push(ONE, pushes("a", "b", "c")) == 0
+    end = await take_arguments(queue, ONE)
+    assert await queue.push(ONE, pushes("a", "b", "c")) == 0
     assert (await account_of(other, TWO)).open == 4
-    await backend.finish(ONE, [end])
-    await backend.leave(TWO)
-    await finish_all(backend, ONE)
+    await queue.finish(ONE, [end])
+    await queue.leave(TWO)
+    await finish_all(queue, ONE)
     account = await account_of(other, TWO)
     assert (account.requested, account.stored, account.lost) == (4, 3, 0)
     assert is_whole(tmp_path / FILE)
@@ -316,25 +318,25 @@ def empty_pages(path: Path) -> None:
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("damage", [overwrite, cut, empty_pages])
 async def test_a_damaged_file_is_moved_away_and_a_new_one_begun(
-    backend: SqliteBackend,
+    queue: SqliteBackend,
     other: SqliteBackend,
     tmp_path: Path,
     damage: Callable[[Path], None],
     is_open: bool,
 ) -> None:
-    await begin(backend, ONE, *map(str, range(1000)))
+    await begin(queue, ONE, *map(str, range(1000)))
     with closing(sqlite3.connect(tmp_path / FILE)) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     if not is_open:
-        await backend.close()
+        await queue.close()
     damage(tmp_path / FILE)
     with pytest.raises(FrontierError, match="the next crawl moves it away and begins anew"):
         await other.read({})
     await other.close()
-    assert await open_now(backend, ONE) is None
-    reply = await backend.take(ONE, 9)
+    assert await open_now(queue, ONE) is None
+    reply = await queue.take(ONE, 9)
     assert [delivery.id[: len(ARGUMENTS)] for delivery in reply.deliveries] == [ARGUMENTS]
-    await backend.push(ONE, pushes("a"))
+    await queue.push(ONE, pushes("a"))
     assert (await account_of(other, TWO)).open == 2
     moved = [name for name in files(tmp_path) if "damaged" in name]
     assert len(moved) == 1
@@ -343,29 +345,29 @@ async def test_a_damaged_file_is_moved_away_and_a_new_one_begun(
 
 
 async def test_a_file_without_one_of_its_tables_counts_as_damaged(
-    backend: SqliteBackend, outside: OutsideOfSqlite, tmp_path: Path
+    queue: SqliteBackend, file_side: OutsideOfSqlite, tmp_path: Path
 ) -> None:
-    await begin(backend, ONE, "a")
-    outside.execute("DROP TABLE seen")
-    assert await backend.push(ONE, pushes("b")) == 0
-    assert (await account_of(backend, ONE)).open == 2  # with the arguments
+    await begin(queue, ONE, "a")
+    file_side.execute("DROP TABLE seen")
+    assert await queue.push(ONE, pushes("b")) == 0
+    assert (await account_of(queue, ONE)).open == 2  # with the arguments
     assert len([name for name in files(tmp_path) if "damaged" in name]) == 1
 
 
-async def test_damage_is_said_once(backend: SqliteBackend, tmp_path: Path) -> None:
+async def test_damage_is_said_once(queue: SqliteBackend, tmp_path: Path) -> None:
     overwrite(tmp_path / FILE)
-    opened = await backend.open(ONE, None, 0)
+    opened = await queue.open(ONE, None, 0)
     [remark] = opened.remarks
     [moved] = [name for name in files(tmp_path) if "damaged" in name]
     assert remark == (
         f"the queue was damaged ({tmp_path / FILE}: file is not a database):"
         f" it was moved to {moved}, and a new one begun"
     )
-    assert (await backend.take(ONE)).remarks == []
+    assert (await queue.take(ONE)).remarks == []
 
 
 async def test_processes_that_meet_a_damaged_file_at_the_same_time_move_it_away_once(
-    backend: SqliteBackend, tmp_path: Path
+    queue: SqliteBackend, tmp_path: Path
 ) -> None:
     overwrite(tmp_path / FILE)
     with (
@@ -375,7 +377,7 @@ async def test_processes_that_meet_a_damaged_file_at_the_same_time_move_it_away_
     ):
         for started in (first, second, third):
             assert started.wait(LONGEST) == 0
-    assert (await account_of(backend, ONE)).requested == 1
+    assert (await account_of(queue, ONE)).requested == 1
     assert len([name for name in files(tmp_path) if "damaged" in name]) == 1
 
 
@@ -384,15 +386,15 @@ async def test_processes_that_meet_a_damaged_file_at_the_same_time_move_it_away_
 
 @pytest.mark.promise("A database of another schema is refused and left alone.")
 async def test_a_file_of_a_newer_version_is_refused_and_left_alone(
-    backend: SqliteBackend, outside: OutsideOfSqlite, tmp_path: Path
+    queue: SqliteBackend, file_side: OutsideOfSqlite, tmp_path: Path
 ) -> None:
-    await begin(backend, ONE, "a")
-    await backend.close()
-    outside.execute("PRAGMA user_version = 99")
-    for step in (open_now(backend, ONE), backend.push(ONE, pushes("b")), report_of(backend)):
+    await begin(queue, ONE, "a")
+    await queue.close()
+    file_side.execute("PRAGMA user_version = 99")
+    for step in (open_now(queue, ONE), queue.push(ONE, pushes("b")), report_of(queue)):
         with pytest.raises(ConfigurationError, match="was made by a newer version of moviecrawler"):
             await step
-    assert outside.execute("SELECT id FROM requests") == [("a",)]
+    assert file_side.execute("SELECT id FROM requests") == [("a",)]
     assert files(tmp_path) == [LOCKS, FILE]
 
 
@@ -401,47 +403,47 @@ _AS_BEFORE = ("ALTER TABLE runs DROP COLUMN fresh", "PRAGMA user_version = 2")
 
 @pytest.mark.promise("What an earlier version has left in the queue is taken over.")
 async def test_a_file_of_an_earlier_version_is_taken_over(
-    backend: SqliteBackend, outside: OutsideOfSqlite, tmp_path: Path
+    queue: SqliteBackend, file_side: OutsideOfSqlite, tmp_path: Path
 ) -> None:
-    await begin(backend, ONE, "a", "b", "c")
-    await backend.take(ONE, 1)
-    outside.execute("INSERT INTO sites VALUES ('imdb', 1, 77, 0, 'blocked', 9e9, 2, NULL)")
+    await begin(queue, ONE, "a", "b", "c")
+    await queue.take(ONE, 1)
+    file_side.execute("INSERT INTO sites VALUES ('imdb', 1, 77, 0, 'blocked', 9e9, 2, NULL)")
     letter = "SELECT 9, run, 'd', site, name, 'lost', 9e9, NULL, 1, 0, 1, x'7B7D' FROM runs"
-    outside.execute(f"INSERT INTO letters {letter}")
+    file_side.execute(f"INSERT INTO letters {letter}")
     tables = ("runs", "requests", "seen", "letters", "sites")
     rows = "SELECT * FROM {}"
-    before = {table: outside.execute(rows.format(table)) for table in tables}
-    await backend.close()
+    before = {table: file_side.execute(rows.format(table)) for table in tables}
+    await queue.close()
     for statement in _AS_BEFORE:
-        outside.execute(statement)
-    await report_of(backend)
-    after = {table: outside.execute(rows.format(table)) for table in tables}
+        file_side.execute(statement)
+    await report_of(queue)
+    after = {table: file_side.execute(rows.format(table)) for table in tables}
     # The new column is the last one now.
     assert sorted(map(str, after["runs"][0])) == sorted(map(str, before["runs"][0]))
     assert {**after, "runs": 0} == {**before, "runs": 0}
-    opened = await backend.open(ONE, None, 0)
+    opened = await queue.open(ONE, None, 0)
     assert opened.remarks == [f"{FILE} was made by an earlier version: all was taken over"]
-    assert (await backend.take(ONE)).remarks == []
+    assert (await queue.take(ONE)).remarks == []
     assert files(tmp_path) == [LOCKS, FILE]
 
 
 async def test_a_file_of_another_program_with_a_number_is_refused(
-    backend: SqliteBackend, outside: OutsideOfSqlite
+    queue: SqliteBackend, file_side: OutsideOfSqlite
 ) -> None:
-    outside.execute("CREATE TABLE theirs (column)")
-    outside.execute("PRAGMA user_version = 1")
+    file_side.execute("CREATE TABLE theirs (column)")
+    file_side.execute("PRAGMA user_version = 1")
     with pytest.raises(ConfigurationError, match="was made by another program; move it away"):
-        await open_now(backend, ONE)
-    assert outside.execute("SELECT name FROM sqlite_master") == [("theirs",)]
+        await open_now(queue, ONE)
+    assert file_side.execute("SELECT name FROM sqlite_master") == [("theirs",)]
 
 
 async def test_a_file_of_another_program_is_refused_and_left_alone(
-    backend: SqliteBackend, outside: OutsideOfSqlite
+    queue: SqliteBackend, file_side: OutsideOfSqlite
 ) -> None:
-    outside.execute("CREATE TABLE theirs (column)")
+    file_side.execute("CREATE TABLE theirs (column)")
     with pytest.raises(ConfigurationError, match="was made by another program; move it away"):
-        await open_now(backend, ONE)
-    assert outside.execute("SELECT name FROM sqlite_master") == [("theirs",)]
+        await open_now(queue, ONE)
+    assert file_side.execute("SELECT name FROM sqlite_master") == [("theirs",)]
 
 
 _MOUNTINFO = """\
@@ -458,13 +460,13 @@ def device_of(path: Path) -> str:
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs"])
 async def test_a_folder_on_a_network_file_system_is_refused(
-    backend: SqliteBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    queue: SqliteBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     mounts = tmp_path / "mountinfo"
     monkeypatch.setattr(queue_file, "_MOUNTS", mounts)
     mounts.write_text(_MOUNTINFO.format(device=device_of(tmp_path), kind=kind))
     with pytest.raises(ConfigurationError) as refused:
-        await open_now(backend, ONE)
+        await open_now(queue, ONE)
     assert str(refused.value) == (
         f"{tmp_path} is on a network file system ({kind}), where SQLite can't keep the queue; set"
         " DATA_DIR to a folder on a disk of this machine, or REDIS_URL to share a crawl"
@@ -481,7 +483,7 @@ async def test_a_folder_on_a_network_file_system_is_refused(
     ],
 )
 async def test_a_folder_on_a_disk_of_the_machine_is_taken(
-    backend: SqliteBackend,
+    queue: SqliteBackend,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     mountinfo: str | None,
@@ -490,7 +492,7 @@ async def test_a_folder_on_a_disk_of_the_machine_is_taken(
     monkeypatch.setattr(queue_file, "_MOUNTS", mounts)
     if mountinfo is not None:
         mounts.write_text(mountinfo)
-    assert await open_now(backend, ONE) is None
+    assert await open_now(queue, ONE) is None
 
 
 async def test_a_folder_that_is_missing_is_made_and_one_that_can_not_be_is_an_error(
@@ -512,13 +514,13 @@ async def test_a_folder_that_is_missing_is_made_and_one_that_can_not_be_is_an_er
 
 
 async def test_a_file_that_is_locked_for_too_long_is_an_error_and_blocks_no_event_loop(
-    backend: SqliteBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    queue: SqliteBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue_file, "_BUSY_SECONDS", 0.3)
-    await begin(backend, ONE, "a")
+    await begin(queue, ONE, "a")
     with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
-        step = asyncio.create_task(backend.push(ONE, pushes("b")))
+        step = asyncio.create_task(queue.push(ONE, pushes("b")))
         turns = 0
         while not step.done():
             await asyncio.sleep(0.01)
@@ -526,57 +528,57 @@ async def test_a_file_that_is_locked_for_too_long_is_an_error_and_blocks_no_even
         with pytest.raises(FrontierError, match=f"{FILE}: database is locked"):
             await step
         assert turns > 5
-        report = await report_of(backend)  # which waits for no lock
+        report = await report_of(queue)  # which waits for no lock
         assert report is not None
         assert report.account.open == 1
         database.execute("ROLLBACK")
-    assert await backend.push(ONE, pushes("b")) == 0
-    assert (await account_of(backend, ONE)).open == 2
+    assert await queue.push(ONE, pushes("b")) == 0
+    assert (await account_of(queue, ONE)).open == 2
 
 
 async def test_on_a_full_disk_nothing_is_queued_and_leases_can_still_end(
-    backend: SqliteBackend,
+    queue: SqliteBackend,
 ) -> None:
-    await begin(backend, ONE, "a", "b")
-    deliveries = (await backend.take(ONE, 2)).deliveries
+    await begin(queue, ONE, "a", "b")
+    deliveries = (await queue.take(ONE, 2)).deliveries
 
     async def limit_pages(most: int) -> None:
-        connection = backend._file._connection
+        connection = queue._file._connection
         assert connection is not None
-        await backend._in_thread(
+        await queue._in_thread(
             lambda: connection.execute(f"PRAGMA max_page_count = {most}").fetchall()
         )
 
     await limit_pages(1)  # no more than there are
     many = pushes(*(f"tt{number}" for number in range(2000)))
     with pytest.raises(FrontierFullError, match="database or disk is full"):
-        await backend.push(ONE, many)
-    assert (await account_of(backend, ONE)).open == 2
-    await backend.finish(ONE, [stored(delivery) for delivery in deliveries])
+        await queue.push(ONE, many)
+    assert (await account_of(queue, ONE)).open == 2
+    await queue.finish(ONE, [stored(delivery) for delivery in deliveries])
     await limit_pages(1_000_000)
-    assert await backend.push(ONE, many) == 0
-    account = await account_of(backend, ONE)
+    assert await queue.push(ONE, many) == 0
+    account = await account_of(queue, ONE)
     assert (account.requested, account.stored, account.open) == (2003, 2, 2000)
 
 
 async def test_a_clock_that_is_set_back_hangs_no_lease(
-    backend: SqliteBackend, outside: OutsideOfSqlite, other: SqliteBackend
+    queue: SqliteBackend, file_side: OutsideOfSqlite, other: SqliteBackend
 ) -> None:
     brief = worker("brief", lease_seconds=0.3)
-    outside.clock.ahead = 30 * DAY_SECONDS
-    await begin(backend, brief, "a")
-    await backend.take(brief, 1)
+    file_side.clock.ahead = 30 * DAY_SECONDS
+    await begin(queue, brief, "a")
+    await queue.take(brief, 1)
     assert (await other.take(TWO, 1)).deliveries == []  # whose clock is right
     await asyncio.sleep(0.4)
     assert ids((await other.take(TWO, 1)).deliveries) == ["a"]
 
 
 async def test_a_clock_that_is_set_back_hangs_no_next_pass(
-    backend: SqliteBackend, outside: OutsideOfSqlite, other: SqliteBackend
+    queue: SqliteBackend, file_side: OutsideOfSqlite, other: SqliteBackend
 ) -> None:
-    outside.clock.ahead = 30 * DAY_SECONDS
-    await begin(backend, ONE, "a")
-    await finish_all(backend, ONE)
+    file_side.clock.ahead = 30 * DAY_SECONDS
+    await begin(queue, ONE, "a")
+    await finish_all(queue, ONE)
     assert await open_now(other, TWO) is None
     report = await report_of(other)
     assert report is not None
@@ -584,12 +586,12 @@ async def test_a_clock_that_is_set_back_hangs_no_next_pass(
 
 
 async def test_a_clock_that_is_set_back_prolongs_no_pause_and_no_turn(
-    backend: SqliteBackend, outside: OutsideOfSqlite, other: SqliteBackend
+    queue: SqliteBackend, file_side: OutsideOfSqlite, other: SqliteBackend
 ) -> None:
-    outside.clock.ahead = 30 * DAY_SECONDS
-    await begin(backend, ONE, "a")
-    await backend.ask("metacritic", UNLIMITED, charge=True)
-    await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
+    file_side.clock.ahead = 30 * DAY_SECONDS
+    await begin(queue, ONE, "a")
+    await queue.ask("metacritic", UNLIMITED, charge=True)
+    await queue.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
     site = (await other.take(TWO, 1)).site
     assert site.blocked == pytest.approx(60_000, abs=5_000)
     first = site.blocked
@@ -599,16 +601,16 @@ async def test_a_clock_that_is_set_back_prolongs_no_pause_and_no_turn(
 
 
 async def test_what_is_unused_for_a_week_is_deleted_when_any_run_is_opened(
-    backend: SqliteBackend, outside: OutsideOfSqlite
+    queue: SqliteBackend, file_side: OutsideOfSqlite
 ) -> None:
     one = worker(limit=9)
-    await begin(backend, one, "a", "b")
-    [delivery] = (await backend.take(one, 1)).deliveries
-    await backend.finish(one, [dead(delivery)])
-    await outside.expire()
-    await open_now(backend, worker("other", run=RunName("metacritic", "other")))
+    await begin(queue, one, "a", "b")
+    [delivery] = (await queue.take(one, 1)).deliveries
+    await queue.finish(one, [dead(delivery)])
+    await file_side.expire()
+    await open_now(queue, worker("other", run=RunName("metacritic", "other")))
     rows = {
-        table: outside.execute(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608 - ours
+        table: file_side.execute(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608 - ours
         for table in TABLES
     }
     assert rows == dict.fromkeys(TABLES, 0) | {
@@ -617,6 +619,6 @@ async def test_what_is_unused_for_a_week_is_deleted_when_any_run_is_opened(
         "letters": 1,
         "clock": 1,
     }
-    outside.clock.ahead += 30 * DAY_SECONDS
-    await open_now(backend, worker("other", run=RunName("metacritic", "other")))
-    assert outside.execute("SELECT * FROM letters") == []
+    file_side.clock.ahead += 30 * DAY_SECONDS
+    await open_now(queue, worker("other", run=RunName("metacritic", "other")))
+    assert file_side.execute("SELECT * FROM letters") == []

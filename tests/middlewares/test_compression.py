@@ -18,6 +18,7 @@ URL = "https://example.com/"
 
 @pytest.fixture
 def middleware() -> GzipMiddleware:
+    """Return the middleware that unpacks."""
     crawler = get_crawler(Spider, {"DOWNLOAD_MAXSIZE": 2_000_000, "RETRY_TIMES": 1})
     crawler.spider = Spider.from_crawler(crawler, name="test")
     return GzipMiddleware.from_crawler(crawler)

@@ -16,6 +16,7 @@ URL = "https://example.com/"
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the seconds that were waited, instead of waiting."""
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -26,7 +27,8 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.fixture
-def middleware() -> BackoffRetryMiddleware:
+def retrying() -> BackoffRetryMiddleware:
+    """Return the middleware that retries."""
     ours = Settings()
     set_up(ours)
     retries = {name: ours[name] for name in ("RETRY_TIMES", "RETRY_HTTP_CODES")}
@@ -37,15 +39,15 @@ def middleware() -> BackoffRetryMiddleware:
 
 @pytest.mark.promise("Faults that pass, such as a broken connection or a 500, cost no title.")
 def test_waits_double_and_then_it_gives_up(
-    middleware: BackoffRetryMiddleware, waits: list[float]
+    retrying: BackoffRetryMiddleware, waits: list[float]
 ) -> None:
     result: Request | Response | None = asyncio.run(
-        middleware.process_exception(Request(URL), DownloadTimeoutError("slow"))
+        retrying.process_exception(Request(URL), DownloadTimeoutError("slow"))
     )
     statuses = iter((503, 522, 524))
     while isinstance(result, Request):
         result = asyncio.run(
-            middleware.process_response(result, Response(URL, status=next(statuses)))
+            retrying.process_response(result, Response(URL, status=next(statuses)))
         )
     assert isinstance(result, Response)
     for waited, full in zip(waits, (2, 4, 8), strict=True):
@@ -54,10 +56,10 @@ def test_waits_double_and_then_it_gives_up(
 
 @pytest.mark.parametrize("status", [200, 403, 404, 429])
 def test_what_does_not_pass_by_itself_is_not_retried(
-    middleware: BackoffRetryMiddleware, waits: list[float], status: int
+    retrying: BackoffRetryMiddleware, waits: list[float], status: int
 ) -> None:
     response = Response(URL, status=status)
-    assert asyncio.run(middleware.process_response(Request(URL), response)) is response
+    assert asyncio.run(retrying.process_response(Request(URL), response)) is response
     assert not waits
 
 

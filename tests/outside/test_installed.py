@@ -57,8 +57,8 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(mongo_server: str, own_s3: S3Server) -> Iterator[World]:
-    """Crawl three sites into SQLite and Postgres, and the fourth into all stores."""
+def filled(mongo_server: str, own_s3: S3Server) -> Iterator[World]:
+    """Return crawls of three sites into SQLite and Postgres, and of the fourth into all stores."""
     database = {"DATABASE_URL": DATABASE_URL}
     mongo_url = urlunsplit(urlsplit(mongo_server)._replace(path=f"/test_{uuid.uuid4().hex}"))
     os.environ.update(CREDENTIALS)
@@ -81,10 +81,10 @@ def world(mongo_server: str, own_s3: S3Server) -> Iterator[World]:
 
 
 @pytest.fixture
-def replica(world: World) -> ReplicaProcess:
-    """Return the replica as it was at the start."""
-    reset(world.replica)
-    return world.replica
+def four(filled: World) -> ReplicaProcess:
+    """Return a replica of four sites."""
+    reset(filled.replica)
+    return filled.replica
 
 
 def assert_as_the_items(movies: list[Movie]) -> None:
@@ -99,32 +99,32 @@ def assert_as_the_items(movies: list[Movie]) -> None:
 
 
 @pytest.mark.promise("A site of another distribution is crawled, stored and shown like the others.")
-def test_every_store_holds_it_and_a_replay_gives_it_again(world: World, tmp_path: Path) -> None:
+def test_every_store_holds_it_and_a_replay_gives_it_again(filled: World, tmp_path: Path) -> None:
     assert_as_the_items(sqlite_movies(DATA))
     assert_as_the_items(postgres_movies(DATABASE_URL))
-    assert_as_the_items(mongo_movies(world.mongo_url))
-    assert_as_the_items(s3_movies(world.s3["S3_ENDPOINT_URL"], world.s3["S3_BUCKET"]))
-    assert len([movie for movie in world.films.movies if movie.site == SITE]) == len(WHOLE) + len(
+    assert_as_the_items(mongo_movies(filled.mongo_url))
+    assert_as_the_items(s3_movies(filled.s3["S3_ENDPOINT_URL"], filled.s3["S3_BUCKET"]))
+    assert len([movie for movie in filled.films.movies if movie.site == SITE]) == len(WHOLE) + len(
         SEASONS
     ), "movies.csv"
-    bucket = f"s3://{world.s3['S3_BUCKET']}"
-    again = scrapy("replay", bucket, data=tmp_path, replica=world.replica, **world.s3)
+    bucket = f"s3://{filled.s3['S3_BUCKET']}"
+    again = scrapy("replay", bucket, data=tmp_path, replica=filled.replica, **filled.s3)
     assert again.code == 0, again.log
     assert_as_the_items(sqlite_movies(tmp_path))
 
 
 def test_a_crawl_over_redis_stores_the_same(
-    redis_url: str, replica: ReplicaProcess, tmp_path: Path
+    redis_url: str, four: ReplicaProcess, tmp_path: Path
 ) -> None:
     ids = f"ids={','.join(SHOWS)}"
-    finished = crawl(SITE, "list=films", ids, data=tmp_path, replica=replica, REDIS_URL=redis_url)
+    finished = crawl(SITE, "list=films", ids, data=tmp_path, replica=four, REDIS_URL=redis_url)
     assert finished.code == 0, finished.log
     assert_as_the_items(sqlite_movies(tmp_path))
 
 
 @pytest.mark.promise("A site of another distribution is crawled, stored and shown like the others.")
-def test_its_titles_are_those_of_the_other_sites_on_the_scoreboard(world: World) -> None:
-    assert world.films.code == 0
+def test_its_titles_are_those_of_the_other_sites_on_the_scoreboard(filled: World) -> None:
+    assert filled.films.code == 0
     expected = {
         (COLLECTION.ids["imdb"][index], site_id, COLLECTION.ids["metacritic"].get(index))
         for index, site_id in COLLECTION.ids[SITE].items()
@@ -145,8 +145,8 @@ def test_its_titles_are_those_of_the_other_sites_on_the_scoreboard(world: World)
     assert any(row.site_ids[SITE] and row.site_ids["metacritic"] for row in seasons)
 
 
-def test_a_site_as_newsite_writes_it_is_crawled(replica: ReplicaProcess, tmp_path: Path) -> None:
-    finished = crawl("plainsite", data=tmp_path, replica=replica)
+def test_a_site_as_newsite_writes_it_is_crawled(four: ReplicaProcess, tmp_path: Path) -> None:
+    finished = crawl("plainsite", data=tmp_path, replica=four)
     assert finished.code == 0, finished.log
     items = COLLECTION.every("plainsite")
     assert finished.summary.missing == "none"
@@ -161,7 +161,7 @@ def test_a_site_as_newsite_writes_it_is_crawled(replica: ReplicaProcess, tmp_pat
         )
 
 
-@pytest.mark.usefixtures("world")
+@pytest.mark.usefixtures("filled")
 def test_datasette_and_a_crawls_figures_show_it() -> None:
     answer = browse(DATA, f"/movies/scoreboard.json?filmograph_id={FILMS[0]}&_shape=array")
     (row,) = json.loads(answer)
@@ -172,30 +172,30 @@ def test_datasette_and_a_crawls_figures_show_it() -> None:
 
 
 def test_its_budget_robots_txt_and_refusals_go_by_the_gate(
-    replica: ReplicaProcess, tmp_path: Path
+    four: ReplicaProcess, tmp_path: Path
 ) -> None:
     def run(*arguments: str, **settings: str) -> Finished:
         folder = tmp_path / uuid.uuid4().hex
-        return crawl(SITE, *arguments, data=folder, replica=replica, **settings)
+        return crawl(SITE, *arguments, data=folder, replica=four, **settings)
 
     budget = run("list=films", SITE_BUDGETS='{"filmograph": {"per_day": 5}}')
-    assert (budget.code, counts(replica, SITE)["requests"]) == (3, 5)
-    change(replica, robots="live")
+    assert (budget.code, counts(four, SITE)["requests"]) == (3, 5)
+    change(four, robots="live")
     robots = run(f"ids={FILMS[0]},{SHOWS[0]}")
     assert (robots.code, robots.misses) == (1, {SHOWS[0]: "disallowed"})
-    reset(replica)
-    change(replica, faults={"challenge": 1})
+    reset(four)
+    change(four, faults={"challenge": 1})
     refused = run(f"ids={','.join(FILMS)}")
     assert (refused.code, refused.summary.reason) == (1, "site_stopped")
-    assert counts(replica, SITE)["requests"] < len(FILMS)
+    assert counts(four, SITE)["requests"] < len(FILMS)
 
 
 @pytest.mark.promise("A site of another distribution is crawled, stored and shown like the others.")
 def test_the_catalogue_has_it_fetched_when_it_is_due(
-    replica: ReplicaProcess, tmp_path: Path, database_url: str
+    four: ReplicaProcess, tmp_path: Path, database_url: str
 ) -> None:
     def run(*command: str) -> Finished:
-        finished = scrapy(*command, data=tmp_path, replica=replica, DATABASE_URL=database_url)
+        finished = scrapy(*command, data=tmp_path, replica=four, DATABASE_URL=database_url)
         assert finished.code == 0, finished.log
         return finished
 
@@ -218,10 +218,10 @@ def test_the_catalogue_has_it_fetched_when_it_is_due(
 
 @pytest.mark.promise("A site of another distribution is crawled, stored and shown like the others.")
 def test_a_cluster_on_whose_nodes_it_is_installed_runs_and_shows_it(
-    world: World, redis_url: str, tmp_path: Path
+    filled: World, redis_url: str, tmp_path: Path
 ) -> None:
     options = {
-        **world.replica.settings,
+        **filled.replica.settings,
         "REDIS_URL": redis_url,
         "DATABASE_URL": DATABASE_URL,
         "DATA_DIR": str(tmp_path / "data"),

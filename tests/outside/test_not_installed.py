@@ -51,9 +51,10 @@ class Left:
 
 @pytest.fixture(scope="module")
 def left(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Left:
-    """Install the site offline, and run the tests that need it: its own, and `test_installed.py`.
+    """Return what is left after the site was installed, and the tests ran that need it.
 
-    Beside it is one as `newsite` writes it. Building leaves nothing in this checkout.
+    These are its own, and `test_installed.py`. Beside it is one as `newsite` writes it. Building
+    leaves nothing in this checkout.
     """
     folder = tmp_path_factory.mktemp("outside")
     source = folder / "source"

@@ -1,3 +1,3 @@
-from tests.stored import every_store, stored
+from tests.stored import database, every_store, stored
 
-__all__ = ["every_store", "stored"]
+__all__ = ["database", "every_store", "stored"]

@@ -3,7 +3,6 @@
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,12 +21,6 @@ from tests.stored import BoardRow, Stored, board_of, write
 DAY = timedelta(days=1)
 SITE: Any = "rottentomatoes"
 FARROW = [Credit(name="Odile Farrow", role="director", position=1)]
-
-
-@pytest.fixture(params=["csv", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
-    """Return a place that keeps aliases."""
-    return Stored(request.param, request, tmp_path)
 
 
 def film(site_id: str, value: float, day: float = 0, site: Any = SITE, **fields: Any) -> Movie:

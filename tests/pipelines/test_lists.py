@@ -17,11 +17,6 @@ ON_BOARD = "SELECT imdb_id, imdb_list_rank FROM scoreboard ORDER BY imdb_id"
 IDS = [f"tt{number:07}" for number in range(10)]
 
 
-@pytest.fixture(params=["csv", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
-    return Stored(request.param, request, tmp_path)
-
-
 def asked(database: Stored, query: str) -> list[tuple[object, ...]]:
     if database.kind == "postgres":
         return execute(database.url, query)

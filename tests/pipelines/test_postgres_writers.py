@@ -74,6 +74,7 @@ class Writers:
 
 @pytest.fixture
 def writers(database_url: str) -> Iterator[Writers]:
+    """Return two stores on one database."""
     with ExitStack() as stack:
         stores = (
             stack.enter_context(opened(PostgresStore(database_url))),

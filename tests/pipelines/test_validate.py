@@ -200,11 +200,13 @@ IDS: dict[tuple[str, str], dict[str, Any]] = {
 
 @pytest.fixture
 def crawler(tmp_path: Path) -> Crawler:
+    """Return a crawler with a DATA_DIR of its own."""
     return get_crawler(settings_dict={"DATA_DIR": str(tmp_path)})
 
 
 @pytest.fixture
 def pipeline(crawler: Crawler) -> ValidatePipeline:
+    """Return the pipeline that validates."""
     return ValidatePipeline.from_crawler(crawler)
 
 

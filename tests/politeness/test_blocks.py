@@ -44,6 +44,7 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
+    """Return a site that blocks."""
     return Site(tmp_path)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ NOON = 1_790_000_000 // 86_400 * 86_400 + 43_200
 """A Unix time at noon."""
 HOUR = 3600.0
 DAY = 24 * HOUR
+EVENT_LOOP = VirtualLoop
 
 
 class World:
@@ -80,13 +80,8 @@ class World:
 
 
 @pytest.fixture
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        yield runner
-
-
-@pytest.fixture
 def world(tmp_path: Path) -> World:
+    """Return sites, and crawls that ask them."""
     return World(tmp_path)
 
 

@@ -55,6 +55,7 @@ class Worker:
 
 @pytest.fixture(params=["sqlite", "redis"])
 def open_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    """Return what opens each of the places of quarantines."""
     if request.param == "sqlite":
         return partial(SqliteBackend, tmp_path)
     return partial(open_redis, request.getfixturevalue("redis_url"))

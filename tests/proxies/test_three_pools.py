@@ -65,6 +65,7 @@ class Crawls:
 
 @pytest.fixture(params=["sqlite", "redis"])
 def redis_url_or_none(request: pytest.FixtureRequest) -> str:
+    """Return the URL of an empty Redis, and none."""
     return str(request.getfixturevalue("redis_url")) if request.param == "redis" else ""
 
 

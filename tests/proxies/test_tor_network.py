@@ -23,6 +23,7 @@ pytestmark = pytest.mark.tor
 
 @pytest.fixture
 def pool(tor_network: TorNetwork) -> TorPool:
+    """Return a pool of three circuits."""
     return TorPool("tor", f"http://{tor_network.tunnel}", 3)
 
 

@@ -1,7 +1,7 @@
 """A right reader gets the replica's items from its pages and lists, and nothing else."""
 
 import gzip
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -18,7 +18,7 @@ from moviecrawler.sites.pages import read_page
 from moviecrawler.sites.rottentomatoes.replica import IN_THEATERS
 from tests.crawling import change
 from tests.replica.client import ask
-from tests.services.replica import ForkedReplica, page_of
+from tests.services.replica import ReplicaOf, page_of
 
 TITLES = 300
 COLLECTION = Collection(1, TITLES, 20)
@@ -35,10 +35,10 @@ ON_TOMATOES = list(COLLECTION.ids["rottentomatoes"])
 TOMATOES = SERIES.ids["rottentomatoes"][1]
 
 
-@pytest.fixture(scope="module")
-def running_replica() -> Iterator[ReplicaProcess]:
-    with ForkedReplica(titles=TITLES, series=20) as process:
-        yield process
+@pytest.fixture
+def entire(replica_of: ReplicaOf) -> ReplicaProcess:
+    """Return a replica with whole pages, and with series."""
+    return replica_of(titles=TITLES, series=20)
 
 
 @pytest.mark.parametrize("site", SITES)
@@ -77,7 +77,7 @@ def test_films_and_series_have_the_traps_of_the_sites() -> None:
     assert first.movies["imdb"].title == again.movies["imdb"].title
 
 
-def test_a_new_season_begins_on_its_day(replica: ReplicaProcess) -> None:
+def test_a_new_season_begins_on_its_day(entire: ReplicaProcess) -> None:
     begins = next(start for start in SERIES.starts(0) if start > TODAY)
     before = Collection(1, TITLES, 20, begins - timedelta(1)).series.title(0)
     after = Collection(1, TITLES, 20, begins).series.title(0)
@@ -85,10 +85,10 @@ def test_a_new_season_begins_on_its_day(replica: ReplicaProcess) -> None:
     assert after.movies["imdb"].season_count == (before.movies["imdb"].season_count or 0) + 1
     new = [one for one in after.parts["imdb"] if one.season == after.movies["imdb"].season_count]
     assert not any(one.scores for one in new[1:]), "the others are announced"
-    address = f"{replica.urls['rottentomatoes']}/{SERIES.ids['rottentomatoes'][0]}/s04"
-    basics = f"{replica.urls['imdb']}/datasets/title.basics.tsv.gz"
+    address = f"{entire.urls['rottentomatoes']}/{SERIES.ids['rottentomatoes'][0]}/s04"
+    basics = f"{entire.urls['imdb']}/datasets/title.basics.tsv.gz"
     asked = [(ask(address).status, ask(basics, method="HEAD").headers["etag"])]
-    change(replica, today=begins.isoformat())
+    change(entire, today=begins.isoformat())
     asked.append((ask(address).status, ask(basics, method="HEAD").headers["etag"]))
     assert [status for status, _ in asked] == [404, 200]
     assert asked[0][1] != asked[1][1]
@@ -103,10 +103,10 @@ def test_a_new_season_begins_on_its_day(replica: ReplicaProcess) -> None:
     ],
 )
 def test_title_pages_have_the_sites_sizes(
-    replica: ReplicaProcess, site: Site, smallest: int, largest: int
+    entire: ReplicaProcess, site: Site, smallest: int, largest: int
 ) -> None:
     site_id = COLLECTION.ids[site][1]
-    url = title_url(site, site_id, replica.urls[site])
+    url = title_url(site, site_id, entire.urls[site])
     whole = ask(url).body
     light = page_of(COLLECTION, site, site_id)
     assert smallest < len(whole) < largest
@@ -120,8 +120,8 @@ def test_title_pages_have_the_sites_sizes(
 @pytest.mark.parametrize(
     "accepted", ["", "identity", "br", "gzip", "gzip;q=0.5", "gzip, deflate, br"]
 )
-def test_a_page_is_encoded_as_asked(replica: ReplicaProcess, accepted: str) -> None:
-    url = f"{replica.urls['imdb']}/title/{COLLECTION.ids['imdb'][3]}/"
+def test_a_page_is_encoded_as_asked(entire: ReplicaProcess, accepted: str) -> None:
+    url = f"{entire.urls['imdb']}/title/{COLLECTION.ids['imdb'][3]}/"
     reply = ask(url, {"Accept-Encoding": accepted})
     plain = ask(url).body
     is_compressed = "gzip" in accepted
@@ -148,7 +148,7 @@ def test_a_page_is_encoded_as_asked(replica: ReplicaProcess, accepted: str) -> N
     ],
 )
 def test_a_list_has_its_titles_in_order_to_its_end(
-    replica: ReplicaProcess, site: Site, path: str, places: Iterable[int]
+    entire: ReplicaProcess, site: Site, path: str, places: Iterable[int]
 ) -> None:
     movies = [COLLECTION.title(place).movies[site] for place in places]
     live = {"metacritic": "https://backend.metacritic.com"}.get(site, f"https://www.{site}.com")
@@ -157,7 +157,7 @@ def test_a_list_has_its_titles_in_order_to_its_end(
     offset = 0
     following = path
     while following:
-        listing = read_page(ask(replica.urls[site] + following).body, live + following).listing
+        listing = read_page(ask(entire.urls[site] + following).body, live + following).listing
         assert listing is not None
         new = [
             entry
@@ -202,21 +202,21 @@ def test_a_list_has_its_titles_in_order_to_its_end(
     ],
 )
 def test_what_is_not_there_is_not_served(
-    replica: ReplicaProcess, site: Site, path: str, status: int
+    entire: ReplicaProcess, site: Site, path: str, status: int
 ) -> None:
-    assert ask(replica.urls[site] + path).status == status
+    assert ask(entire.urls[site] + path).status == status
 
 
-def test_addresses_redirect_to_the_canonical_ones(replica: ReplicaProcess) -> None:
+def test_addresses_redirect_to_the_canonical_ones(entire: ReplicaProcess) -> None:
     imdb_id = COLLECTION.ids["imdb"][0]
-    reply = ask(f"{replica.urls['imdb']}/title/{imdb_id}")
+    reply = ask(f"{entire.urls['imdb']}/title/{imdb_id}")
     assert (reply.status, reply.headers["location"]) == (308, f"/title/{imdb_id}/")
-    assert ask(f"{replica.urls['metacritic']}/{SLUG}").headers["location"] == f"/{SLUG}/"
+    assert ask(f"{entire.urls['metacritic']}/{SLUG}").headers["location"] == f"/{SLUG}/"
     for mark, other in (("_", "-"), ("-", "_")):
         site_id = next(
             one
             for one in COLLECTION.ids["rottentomatoes"].values()
             if mark in one and other not in one
         )
-        reply = ask(f"{replica.urls['rottentomatoes']}/{site_id.replace(mark, other)}")
+        reply = ask(f"{entire.urls['rottentomatoes']}/{site_id.replace(mark, other)}")
         assert (reply.status, reply.headers["location"]) == (301, f"/{site_id}")

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 import trustme
 
-from moviecrawler.replica.process import ReplicaProcess
+from tests.services.replica import TITLES, ReplicaOf
 
 NAME = "site.invalid"
 """A name that stands in the certificate, and that no machine knows."""
@@ -61,9 +61,9 @@ class HttpsFront:
 
 
 @pytest.fixture(scope="session")
-def front(running_replica: ReplicaProcess) -> Iterator[HttpsFront]:
+def front(replica_of: ReplicaOf) -> Iterator[HttpsFront]:
     """Return IMDb's replica by https."""
-    with HttpsFront(running_replica.urls["imdb"]) as front:
+    with HttpsFront(replica_of(titles=TITLES, light=True).urls["imdb"]) as front:
         yield front
 
 

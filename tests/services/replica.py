@@ -1,10 +1,11 @@
-"""One replica for all tests of a process, and the items that it serves.
+"""The replicas of all tests of a process, one for each set of options, and their items.
 
 Each test finds the replica as it was at the start.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -34,6 +35,10 @@ EVERYTHING = {
 """Arguments with which each spider finds all that its site has."""
 
 
+ReplicaOf = Callable[..., ReplicaProcess]
+"""Gives the replica with some options."""
+
+
 class ForkedReplica(ReplicaProcess):
     """A `ChangingReplica` forked from a process that has imported what it needs.
 
@@ -61,17 +66,25 @@ class ForkedReplica(ReplicaProcess):
 
 
 @pytest.fixture(scope="session")
-def running_replica() -> Iterator[ReplicaProcess]:
-    """Return a replica as the last test has left it."""
-    with ForkedReplica(titles=TITLES, light=True) as running:
-        yield running
+def replica_of() -> Iterator[ReplicaOf]:
+    """Return what gives the replica with these options, as it was at its start."""
+    running: dict[str, ReplicaProcess] = {}
+    with ExitStack() as stack:
+
+        def give(**options: Any) -> ReplicaProcess:
+            name = repr(sorted(options.items()))
+            if name not in running:
+                running[name] = stack.enter_context(ForkedReplica(**options))
+            reset(running[name])
+            return running[name]
+
+        yield give
 
 
 @pytest.fixture
-def replica(running_replica: ReplicaProcess) -> ReplicaProcess:
+def replica(replica_of: ReplicaOf) -> ReplicaProcess:
     """Return a replica of 40 titles on light pages."""
-    reset(running_replica)
-    return running_replica
+    return replica_of(titles=TITLES, light=True)
 
 
 def page_of(collection: Collection, site: Site, site_id: str) -> bytes:

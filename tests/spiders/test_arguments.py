@@ -14,6 +14,7 @@ from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
 
 @pytest.fixture
 def settings() -> Settings:
+    """Return the project's settings."""
     settings = Settings()
     settings.setmodule("moviecrawler.settings")
     return settings

@@ -24,13 +24,13 @@ WHOLE, BROKEN, ABSENT, OTHER, ODD = (str(film.site_id) for film in FILMS)
 
 
 @pytest.fixture
-def site(replica: ReplicaProcess) -> Iterator[Site]:
-    """The replica, but for some of its pages of full credits."""
-    with Site(behind=replica.urls["imdb"]) as site:
-        site.answers[_credits_path(BROKEN)] = Told(500)
-        site.answers[_credits_path(ABSENT)] = Told(404, b"<html>" + b"Salt. " * 1000)
-        site.answers[_credits_path(ODD)] = Told(200, b"<html><body>" + b"Salt. " * 1000)
-        yield site
+def credited(replica: ReplicaProcess) -> Iterator[Site]:
+    """Return the replica, but for some of its pages of full credits."""
+    with Site(behind=replica.urls["imdb"]) as credited:
+        credited.answers[_credits_path(BROKEN)] = Told(500)
+        credited.answers[_credits_path(ABSENT)] = Told(404, b"<html>" + b"Salt. " * 1000)
+        credited.answers[_credits_path(ODD)] = Told(200, b"<html><body>" + b"Salt. " * 1000)
+        yield credited
 
 
 def _credits_path(site_id: str) -> str:
@@ -52,7 +52,7 @@ def _cast(movies: list[Movie]) -> dict[str, list[str | None]]:
     "Every store holds the same records, and a replay of the archived pages gives them again."
 )
 def test_full_credits_are_in_each_store_and_those_that_cannot_be_had_are_told(
-    site: Site,
+    credited: Site,
     database_url: str,
     mongo_url: str,
     s3_url: str,
@@ -63,8 +63,8 @@ def test_full_credits_are_in_each_store_and_those_that_cannot_be_had_are_told(
     archive = {"S3_BUCKET": bucket_name, **s3}
     stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, **archive}
     data = tmp_path / "first"
-    site.answers[_credits_path(OTHER)] = Told(302, headers={"Location": _credits_path(WHOLE)})
-    finished = _crawl(site, *(str(film.site_id) for film in FILMS), data=data, **stores)
+    credited.answers[_credits_path(OTHER)] = Told(302, headers={"Location": _credits_path(WHOLE)})
+    finished = _crawl(credited, *(str(film.site_id) for film in FILMS), data=data, **stores)
     own = _cast(FILMS)
     full = {**own, WHOLE: [credit.name for credit in full_cast(FILMS[0])]}
     assert len(full[WHOLE]) > len(own[WHOLE])
@@ -96,14 +96,14 @@ def test_full_credits_are_in_each_store_and_those_that_cannot_be_had_are_told(
 
 
 def test_the_budget_counts_full_credits_and_a_title_of_which_they_wait_is_asked_for_again(
-    site: Site, tmp_path: Path
+    credited: Site, tmp_path: Path
 ) -> None:
     budget = '{"imdb": {"per_day": 3}}'
-    finished = _crawl(site, WHOLE, OTHER, data=tmp_path, SITE_BUDGETS=budget)
+    finished = _crawl(credited, WHOLE, OTHER, data=tmp_path, SITE_BUDGETS=budget)
     assert finished.code == 3
-    assert len(site.pages) == 3
+    assert len(credited.pages) == 3
     assert _cast(sqlite_movies(tmp_path)).keys() < {WHOLE, OTHER}
-    assert _crawl(site, WHOLE, OTHER, data=tmp_path).code == 0
+    assert _crawl(credited, WHOLE, OTHER, data=tmp_path).code == 0
     assert {len(cast) for cast in _cast(sqlite_movies(tmp_path)).values()} == {30}
 
 

@@ -74,6 +74,7 @@ class WrongSite(StandIn):
 
 @pytest.fixture(params=SITES)
 def wrong_site(request: pytest.FixtureRequest) -> Iterator[WrongSite]:
+    """Return a site that gives wrong pages."""
     with WrongSite(request.param) as site:
         yield site
 

@@ -6,7 +6,6 @@ was asked for.
 
 import json
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from tests.crawling import Finished, change, counts, crawl
 from tests.limited import ONE_BY_ONE
 from tests.scripted_site import Site as StandIn
 from tests.scripted_site import Told
-from tests.services.replica import ForkedReplica, Scores, page_of, scores_of, series_of
+from tests.services.replica import ReplicaOf, Scores, page_of, scores_of, series_of
 from tests.spiders.dying import MARK
 from tests.tables import read_movies
 from tests.workers import Workers
@@ -33,10 +32,10 @@ TOMATOES = SERIES.ids["rottentomatoes"]
 LISTS = {"metacritic": "tv-new", "rottentomatoes": "tv_series_browse/sort:newest"}
 
 
-@pytest.fixture(scope="module")
-def running_replica() -> Iterator[ReplicaProcess]:
-    with ForkedReplica(titles=TITLES, series=SERIES.count, light=True) as replica:
-        yield replica
+@pytest.fixture
+def shows(replica_of: ReplicaOf) -> ReplicaProcess:
+    """Return a replica with series."""
+    return replica_of(titles=TITLES, series=SERIES.count, light=True)
 
 
 def shown(scores: Scores) -> Scores:
@@ -58,16 +57,16 @@ def shown_of(site: Site, *, listed: bool = False) -> dict[str, tuple[str, Scores
 @pytest.mark.promise("A series' page gives the seasons that it names, with their scores.")
 @pytest.mark.parametrize("site", ["metacritic", "rottentomatoes"])
 def test_a_list_of_series_gives_their_seasons_too(
-    site: Site, replica: ReplicaProcess, tmp_path: Path
+    site: Site, shows: ReplicaProcess, tmp_path: Path
 ) -> None:
-    finished = crawl(site, f"list={LISTS[site]}", data=tmp_path, replica=replica)
+    finished = crawl(site, f"list={LISTS[site]}", data=tmp_path, replica=shows)
     assert finished.code == 0, finished.log
     expected = shown_of(site, listed=True)
     assert stored(finished) == expected
     series = [site_id for site_id, (kind, _) in expected.items() if kind == "series"]
     assert finished.stat("titles/requested") == finished.stat("titles/stored") == len(series)
     assert finished.stat("seasons/listed") == len(expected) - len(series)
-    pages = [path for path in counts(replica, site)["paths"] if "tv/" in path or "/shows/" in path]
+    pages = [path for path in counts(shows, site)["paths"] if "tv/" in path or "/shows/" in path]
     assert len(pages) == len(series), "no season's own page is fetched"
     assert all(
         movie.season is not None and movie.series_id in series
@@ -77,14 +76,14 @@ def test_a_list_of_series_gives_their_seasons_too(
 
 
 def test_seasons_and_episodes_are_asked_for_by_sitemap_id_or_address(
-    replica: ReplicaProcess, tmp_path: Path
+    shows: ReplicaProcess, tmp_path: Path
 ) -> None:
     slug = TOMATOES[0].removeprefix("tv/")
     home = "https://www.rottentomatoes.com"
     # The site redirects from the other spelling of a slug.
     named = f"{home}/tv/{slug}/s00,tv/{slug.replace('_', '-')}/s01/e03,tv/nowhere/s01"
     finished = crawl(
-        "rottentomatoes", f"ids={named}", "list=sitemap-seasons", data=tmp_path, replica=replica
+        "rottentomatoes", f"ids={named}", "list=sitemap-seasons", data=tmp_path, replica=shows
     )
     found = stored(finished)
     assert found.pop(f"tv/{slug}/s01/e03")[0] == "episode"
@@ -99,14 +98,14 @@ def test_seasons_and_episodes_are_asked_for_by_sitemap_id_or_address(
 )
 @pytest.mark.parametrize("robots", ["open", "live"])
 def test_imdb_gives_a_chart_of_series_which_is_computed_where_pages_may_not_be_had(
-    robots: str, replica: ReplicaProcess, tmp_path: Path
+    robots: str, shows: ReplicaProcess, tmp_path: Path
 ) -> None:
-    change(replica, robots=robots)
+    change(shows, robots=robots)
     finished = crawl(
         "imdb",
         f"list={'toptv' if robots == 'open' else 'populartv'}",
         data=tmp_path,
-        replica=replica,
+        replica=shows,
     )
     assert finished.code == 0, finished.log
     ranks = SERIES.top_ranks
@@ -131,7 +130,7 @@ def test_imdb_gives_a_chart_of_series_which_is_computed_where_pages_may_not_be_h
     "Any worker may be killed: others get what it held, no title is lost and none doubled."
 )
 def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
-    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+    shows: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:
     number = next(number for number, shape in enumerate(SHAPES) if shape.seasons == 4)
     (tmp_path / MARK).write_text(str(SERIES.title(number).listed["rottentomatoes"][2].site_id))
@@ -139,7 +138,7 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
     settings: dict[str, Any] = {"ITEM_PIPELINES": pipelines, "CONCURRENT_ITEMS": "1"}
     arguments = ("rottentomatoes", f"ids={TOMATOES[number]}")
     with Workers(
-        *arguments, data=tmp_path, replica=replica, redis_url=redis_url, **settings
+        *arguments, data=tmp_path, replica=shows, redis_url=redis_url, **settings
     ) as workers:
         workers.start()
         assert workers.wait() == [-signal.SIGKILL]
@@ -152,7 +151,7 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
     movies = read_movies(tmp_path / "movies.csv")
     found = {movie.site_id or "": scores_of(movie) for movie in movies}
     assert found == {site_id: true[site_id][1] for site_id in part}
-    assert set(counts(replica, "rottentomatoes")["paths"].values()) <= {1, 2}
+    assert set(counts(shows, "rottentomatoes")["paths"].values()) <= {1, 2}
 
 
 def test_a_series_whose_address_leads_to_its_only_season_is_stored_with_it(tmp_path: Path) -> None:
