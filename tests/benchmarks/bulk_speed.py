@@ -29,7 +29,7 @@ from moviecrawler.items import Movie, Score
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Record
 from moviecrawler.sites.ids import title_url
-from tests.benchmarks.harness import Command, numbers, ours, run, table
+from tests.benchmarks.harness import Command, figure, numbers, ours, run, table
 from tests.file_server import FileServer
 from tests.stored import opened
 
@@ -162,6 +162,8 @@ def main() -> None:
         base = run(Command(theirs, folder, os.environ))
         rows.append(("imdb-sqlite", f"{base.cpu:.1f} s", "", "", f"{base.peak:.0f} MB"))
         first = 0.0
+        ratios = {}
+        peaks = []
         for label, files in (("first", "files"), ("unchanged", "files"), ("1 %", "changed")):
             for path in (folder / files).iterdir():
                 server.files[f"/{path.name}"] = path.read_bytes()
@@ -172,12 +174,20 @@ def main() -> None:
                 rows.append(
                     (f"{label}: {part}", f"{each.cpu:.1f} s", "", "", f"{each.peak:.0f} MB")
                 )
+            ratios[label] = (both / base.cpu, both / first)
+            peaks += [each.peak for each in spent.values()]
             rows.append(
                 (label, f"{both:.1f} s", f"{both / base.cpu:.2f}", f"{both / first:.2f}", "")
             )
             print(f"{label}: hash {hash_of(data)}", flush=True)
-        print(f"season_scores of {SEASONS:,} seasons: {season_seconds(folder / 'seasons'):.1f} s")
+        of_seasons = season_seconds(folder / "seasons")
     table(("", "processor", "beside imdb-sqlite", "beside first", "peak"), rows)
+    is_large = titles >= 1_000_000
+    figure("a crawl and a scoreboard, beside imdb-sqlite", ratios["first"][0], at_most=3)
+    figure("most memory, in MB", max(peaks), at_most=700 if is_large else 300)
+    figure("over unchanged files, beside the first time", ratios["unchanged"][1], at_most=0.1)
+    figure("over files with 1 % of changes, beside it", ratios["1 %"][1], at_most=0.2)
+    figure(f"season_scores of {SEASONS:,} seasons, in s", of_seasons, at_most=2)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.sources import render
 from moviecrawler.sites.imdb import pages as imdb
 from moviecrawler.sites.imdb.replica import title_page
-from tests.benchmarks.harness import table
+from tests.benchmarks.harness import figure, table
 from tests.shared import PAGES
 
 ROUNDS = 7
@@ -75,6 +75,11 @@ def main() -> None:
     ours = next(iter(medians.values()))
     rows = [(name, f"{median:.2f} ms", f"{median / ours:.1f}") for name, median in medians.items()]
     table(("", "median", "times ours"), rows)
+    _, parsel, html_parser, lxml = medians.values()
+    figure("the whole item, in ms", ours, at_most=1.5)
+    figure("parsel and json alone, beside the whole item", parsel / ours, at_least=6)
+    figure("BeautifulSoup with html.parser, beside it", html_parser / ours, at_least=50)
+    figure("BeautifulSoup with lxml, beside it", lxml / ours, at_least=50)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """What the benchmarks share: numbers from the command line, the cost of programs, and tables."""
 
 import json
+import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,16 @@ from typing import NamedTuple
 from scrapy.settings import BaseSettings
 
 from tests.shared import PROJECT
+
+INSTRUCTIONS = "--instructions"
+COUNTS_INSTRUCTIONS = INSTRUCTIONS in sys.argv
+"""Whether programs run under Debian's `valgrind`, and their cost is counted in instructions."""
+FIGURE = "  "
+MISSED = "MISSED"
+"""How the line of a figure begins, and how it ends when its goal is missed."""
+_COUNTER = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
+PROCESSOR = "10⁹ instructions" if COUNTS_INSTRUCTIONS else "s of processor time"
+_COUNTED = re.compile(r"I +refs: +([0-9,]+)")
 
 
 class ScrapyRedis:
@@ -54,7 +66,8 @@ def numbers(*defaults: int, least: Sequence[int]) -> list[int]:
 class Spent(NamedTuple):
     """What programs that ran together cost.
 
-    Seconds of processor and clock, MB of the largest, and what the first printed.
+    Seconds of processor and clock, MB of the largest, and what the first printed. With
+    `--instructions`, 10⁹ instructions stand for the seconds of processor.
     """
 
     cpu: float
@@ -97,17 +110,18 @@ def run(*commands: Command) -> Spent:
         files = [
             [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2)] for _ in commands
         ]
+        counts = [Path(stack.enter_context(tempfile.NamedTemporaryFile()).name) for _ in commands]
         processes = [
             subprocess.Popen(
-                [sys.executable, *one.arguments],
+                [*_counter(count), sys.executable, *one.arguments],
                 cwd=one.folder,
-                env=one.environment,
+                env={**one.environment, "PYTHONHASHSEED": "0"},
                 stdout=out,
                 stderr=err,
             )
-            for one, (out, err) in zip(commands, files, strict=True)
+            for one, (out, err), count in zip(commands, files, counts, strict=True)
         ]
-        for one, process, (_, err) in zip(commands, processes, files, strict=True):
+        for one, process, (_, err), count in zip(commands, processes, files, counts, strict=True):
             while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
                 peak = max(peak, peak_memory(process.pid))
                 time.sleep(0.1)
@@ -116,9 +130,21 @@ def run(*commands: Command) -> Spent:
             said = err.read()
             if process.returncode != one.code or "Traceback" in said:
                 sys.exit(f"exit code {process.returncode}: {said}")
-            cpu += ended[2].ru_utime + ended[2].ru_stime
+            if COUNTS_INSTRUCTIONS:
+                cpu += _instructions(count) / 1e9
+            else:
+                cpu += ended[2].ru_utime + ended[2].ru_stime
         files[0][0].seek(0)
         return Spent(cpu, time.monotonic() - started, peak, files[0][0].read())
+
+
+def _counter(file: Path) -> list[str]:
+    return [*_COUNTER, f"--log-file={file}"] if COUNTS_INSTRUCTIONS else []
+
+
+def _instructions(file: Path) -> int:
+    found = _COUNTED.search(file.read_text())
+    return int(found[1].replace(",", "")) if found else 0
 
 
 def peak_memory(process: int) -> float:
@@ -145,6 +171,15 @@ def seconds(call: Callable[[], object], times: int) -> list[float]:
         call()
         taken.append(time.perf_counter() - began)
     return taken
+
+
+def figure(
+    what: str, value: float, *, at_most: float = math.inf, at_least: float = -math.inf
+) -> None:
+    """Print a figure beside its goal, on a line that `python -m tests.benchmarks` gathers."""
+    goal = f"at least {at_least:g}" if at_most == math.inf else f"at most {at_most:g}"
+    missed = "" if at_least <= value <= at_most else f" {MISSED}"
+    print(f"{FIGURE}{what:70} {value:8.3g}  goal: {goal}{missed}", flush=True)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

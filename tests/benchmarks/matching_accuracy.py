@@ -22,6 +22,7 @@ from pathlib import Path
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
 from moviecrawler.matching.linking import link
+from tests.benchmarks.harness import figure
 from tests.shared import SHARED
 
 FOLDER = SHARED / "matching"
@@ -105,10 +106,12 @@ def measure(
             figures[group] = precision, recall
             print(
                 f"{column:6} {GROUPS[group]:28} {count['known']:5} known"
-                f"  precision {precision:7.3f} %  recall {recall:6.2f} %"
-                f"  review {count['review']:4}  refused {count['refused']:4}"
-                f"  asked {ASKED[column]}  {seconds:5.1f} s"
+                f"  review {count['review']:4}  refused {count['refused']:4}  {seconds:5.1f} s"
             )
+            least_precision, least_recall = ASKED[column]
+            what = f"{GROUPS[group]}, directors: {column}"
+            figure(f"precision in %, {what}", precision, at_least=least_precision)
+            figure(f"recall in %, {what}", recall, at_least=least_recall)
         if not quick:
             print(
                 "       accepted while the true title is missing: "

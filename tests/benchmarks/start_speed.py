@@ -1,11 +1,11 @@
 """Processor time of a command from its start to its end, beside Scrapy's own.
 
-usage: python -m tests.benchmarks.start_speed [ROUNDS]
+usage: python -m tests.benchmarks.start_speed [ROUNDS] [--instructions]
 
 Prints two ratios, from the medians of runs that take turns. A crawl of one title into CSV files is
-compared with `scrapy runspider` of a five-line spider that fetches the same page (asked: at most
-1.5). The help of a command is compared with `scrapy version` in a folder without a project (asked:
-at most 1.2). The modules must be compiled: run it once before, and without PYTHONDONTWRITEBYTECODE.
+compared with `scrapy runspider` of a five-line spider that fetches the same page. The help of a
+command is compared with `scrapy version` in a folder without a project. The modules must be
+compiled: run it once before, and without PYTHONDONTWRITEBYTECODE.
 """
 
 import statistics
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from tests.benchmarks.harness import bare, numbers, ours, run
+from tests.benchmarks.harness import PROCESSOR, bare, figure, numbers, ours, run
 
 FIVE_LINES = """
 import scrapy
@@ -56,14 +56,11 @@ def main() -> None:
                 taken[way].append(run(command).cpu)
     medians = {way: statistics.median(values) for way, values in taken.items()}
     for way, values in taken.items():
-        print(
-            f"{way:28} {medians[way]:.2f} s of processor time "
-            f"({min(values):.2f} to {max(values):.2f})"
-        )
+        print(f"{way:28} {medians[way]:.2f} {PROCESSOR} ({min(values):.2f} to {max(values):.2f})")
     crawl = medians["scrapy crawl imdb -a ids=…"] / medians["scrapy runspider five.py"]
-    print(f"a crawl of one title is {crawl:.2f} times a bare spider (asked: at most 1.5)")
+    figure("a crawl of one title, beside a bare spider", crawl, at_most=1.5)
     help_ = medians["scrapy progress --help"] / medians["scrapy version"]
-    print(f"the help of a command is {help_:.2f} times scrapy version (asked: at most 1.2)")
+    figure("the help of a command, beside scrapy version", help_, at_most=1.2)
 
 
 if __name__ == "__main__":
