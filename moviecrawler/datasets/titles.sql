@@ -1,5 +1,6 @@
--- What each of IMDb's datasets has of the titles in `part`; nothing where it has no row of one. Of basics, ratings and episode, that is a list of the rows in JSON; of the others, it
--- is the items in JSON, with commas between them.
+-- What each of IMDb's datasets has of the titles in `part`; nothing where it has no row of one. Of
+-- basics, ratings and episode, that is a list of the rows in JSON; of the others, it is the items
+-- in JSON, with commas between them.
 CREATE OR REPLACE TABLE rows AS
 WITH others AS (
     SELECT
