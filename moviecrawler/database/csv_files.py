@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from moviecrawler.database.schema import VERSION
 from moviecrawler.database.sqlite import transaction
 from moviecrawler.database.tables import CSV_FILES, CSV_TABLES
 
@@ -20,29 +21,42 @@ if TYPE_CHECKING:
 
 WHOLE: Final = 0
 """The id of the only part of a file that is not of records or titles."""
+_OF_RECORD: Final = "VALUES ({row}.record_id, coalesce({row}.title_id, 0))"
+_OF_RECORDS: Final = "SELECT r.record_id, coalesce(r.title_id, 0) FROM records r"
+_OF_ENTRY: Final = f"{_OF_RECORDS} WHERE r.site = old.site AND r.site_id = old.site_id"
 _OF_LIST: Final = (
-    "SELECT r.record_id, r.title_id FROM list_entries e JOIN records r USING (site, site_id)"
+    f"{_OF_RECORDS} JOIN list_entries e USING (site, site_id)"
     " WHERE e.site = {row}.site AND e.list_name = {row}.list_name"
 )
-_OF_ENTRY: Final = (
-    "SELECT record_id, title_id FROM records WHERE site = old.site AND site_id = old.site_id"
-)
 _CHANGES: Final = {
-    ("records", "insert"): "VALUES (new.record_id, new.title_id)",
-    ("records", "update"): "VALUES (old.record_id, old.title_id), (new.record_id, new.title_id)",
-    ("records", "delete"): "VALUES (old.record_id, old.title_id)",
-    ("titles", "update"): "VALUES (NULL, new.title_id)",
+    ("records", "insert"): [_OF_RECORD.format(row="new")],
+    ("records", "update"): [_OF_RECORD.format(row="old"), _OF_RECORD.format(row="new")],
+    ("records", "delete"): [_OF_RECORD.format(row="old")],
+    ("titles", "update"): ["VALUES (0, new.title_id)"],
     # A pass that is complete changes ranks; those of the pass before are deleted afterwards.
-    ("lists", "insert"): _OF_LIST.format(row="new"),
-    ("lists", "update"): _OF_LIST.format(row="new"),
-    ("lists", "delete"): _OF_LIST.format(row="old"),
-    ("list_entries", "update"): _OF_ENTRY,
-    ("list_entries", "delete"): _OF_ENTRY,
+    ("lists", "insert"): [_OF_LIST.format(row="new")],
+    ("lists", "update"): [_OF_LIST.format(row="new")],
+    ("lists", "delete"): [_OF_LIST.format(row="old")],
+    ("list_entries", "update"): [_OF_ENTRY],
+    ("list_entries", "delete"): [_OF_ENTRY],
+    ("score_kinds", "update"): [f"{_OF_RECORDS} WHERE true"],
 }
 """What is noted when a row of a table changes."""
+
+
+def _trigger(table: str, event: str, changed: list[str]) -> str:
+    inserts = [
+        # What has changed before gets another number: an export deletes the changes it has seen.
+        f"INSERT INTO csv_changes (record_id, title_id) {rows} ON CONFLICT (record_id, title_id)"
+        " DO UPDATE SET change_id = excluded.change_id;"
+        for rows in changed
+    ]
+    name = f"csv_{table}_{event}"
+    return f"CREATE TRIGGER {name} AFTER {event} ON {table} BEGIN {' '.join(inserts)} END"
+
+
 _TRIGGERS: Final = {
-    f"csv_{table}_{event}": f"CREATE TRIGGER csv_{table}_{event} AFTER {event} ON {table} BEGIN"
-    f" INSERT INTO csv_changes (record_id, title_id) {changed}; END"
+    f"csv_{table}_{event}": _trigger(table, event, changed)
     for (table, event), changed in _CHANGES.items()
 }
 
@@ -103,16 +117,16 @@ def changed_titles(connection: sqlite3.Connection) -> set[int]:
     """Return the titles that have changed, or had or have a record that has."""
     query = (
         "SELECT title_id FROM csv_changes UNION"
-        " SELECT r.title_id FROM csv_changes JOIN records r USING (record_id)"
+        " SELECT coalesce(r.title_id, 0) FROM csv_changes JOIN records r USING (record_id)"
     )
-    return {title_id for (title_id,) in connection.execute(query) if title_id is not None}
+    return {title_id for (title_id,) in connection.execute(query)}
 
 
 def intact_files(connection: sqlite3.Connection, folder: Path) -> set[str]:
     """Return the names of those files of a folder that are as they were written."""
     intact = set()
-    query = "SELECT name, size, modified_ns FROM csv_files JOIN state USING (views)"
-    for name, size, modified_ns in connection.execute(query):
+    query = "SELECT name, size, modified_ns FROM csv_files WHERE views = ?"
+    for name, size, modified_ns in connection.execute(query, (_views(connection),)):
         try:
             status = (folder / name).stat()
         except OSError:
@@ -130,11 +144,17 @@ def parts_of(connection: sqlite3.Connection, name: str) -> Parts:
 
 
 def note_file(
-    connection: sqlite3.Connection, name: str, status: os.stat_result, views: str, parts: Parts
+    connection: sqlite3.Connection, name: str, status: os.stat_result, parts: Parts
 ) -> None:
-    """Note a file as it was written, and `state.views` of then."""
+    """Note a file as it was written."""
     statement = CSV_FILES.upsert("VALUES (?, ?, ?, ?, ?, ?)")
     ids = parts.ids.tobytes()
     lengths = parts.lengths.tobytes()
-    row = (name, status.st_size, status.st_mtime_ns, views, ids, lengths)
+    row = (name, status.st_size, status.st_mtime_ns, _views(connection), ids, lengths)
     connection.execute(statement, row)
+
+
+def _views(connection: sqlite3.Connection) -> str:
+    """Return what the rows of files follow from, but for what has changed."""
+    ((views,),) = connection.execute("SELECT views FROM state")
+    return f"{VERSION} {views}"

@@ -639,11 +639,12 @@ CSV_CHANGES: Final = Table(
     name="csv_changes",
     meaning="The records and titles that have changed since the CSV files were written.",
     columns={
-        "change_id": Column("id NOT NULL", "Its number."),
-        "record_id": Column("id", "The record.", "for a change of a title alone"),
-        "title_id": Column("id", "The title.", "for a record that is of none"),
+        "change_id": Column("id NOT NULL", "Its number, by the last change."),
+        "record_id": Column("id NOT NULL", "The record; 0 for a change of a title alone."),
+        "title_id": Column("id NOT NULL", "The title; 0 for a record that is of none."),
     },
     key=("change_id",),
+    constraints={"sqlite": "UNIQUE (record_id, title_id)"},
 )
 CSV_FILES: Final = Table(
     name="csv_files",
@@ -652,7 +653,7 @@ CSV_FILES: Final = Table(
         "name": Column("text NOT NULL", "Its name."),
         "size": Column("id NOT NULL", "Its size.", unit="bytes"),
         "modified_ns": Column("id NOT NULL", "When it was written.", unit="ns since 1970"),
-        "views": Column("text NOT NULL", "state.views of then."),
+        "views": Column("text NOT NULL", "The version of the schema, and state.views, of then."),
         "part_ids": Column("blob NOT NULL", "The record_id or title_id of each part, in order."),
         "part_lengths": Column("blob NOT NULL", "The length of each part.", unit="bytes"),
     },

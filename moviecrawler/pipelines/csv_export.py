@@ -110,7 +110,7 @@ def _replace_files(
         # One transaction, so that all files show the same moment. Rows that are written from here
         # on are exported next time.
         stack.enter_context(transaction(connection, "DEFERRED"))
-        ((written, views),) = connection.execute("SELECT written, views FROM state")
+        ((written,),) = connection.execute("SELECT written FROM state")
         progress = stack.enter_context(
             Progress(report, f"writing CSV files in {folder}", _count_rows(connection))
         )
@@ -146,7 +146,7 @@ def _replace_files(
             connection.execute("UPDATE state SET exported = 0")
             return
         for file in files:
-            note_file(connection, file.path.name, file.status, views, file.parts)
+            note_file(connection, file.path.name, file.status, file.parts)
         forget_changes(connection, last_change)
         statement = "UPDATE state SET exported = ? WHERE exported < ?"
         connection.execute(statement, (written, written))

@@ -123,3 +123,35 @@ def test_the_index_of_titles_follows_them(tmp_path: Path) -> None:
     assert len(found(tmp_path, "brewick")) == len(MOVIES) - 1
     (title_id,) = found(tmp_path, "anderer")
     assert title_id in found(tmp_path, "farrow")
+
+
+def test_what_changes_during_an_export_is_written_by_the_next(tmp_path: Path) -> None:
+    store(tmp_path, *MOVIES)
+    with opened(SqliteStore(tmp_path, with_csv=False)) as stored:
+        stored.write([record_of(make_movie(2, title="Another"))])
+    with closing(open_sqlite(tmp_path)) as connection:
+        later = iter([make_movie(2, age=-9, title="A third")])
+
+        def write() -> bool:
+            for movie in later:
+                with opened(SqliteStore(tmp_path, with_csv=False)) as stored:
+                    stored.write([record_of(movie)])
+            return False
+
+        export(connection, tmp_path, write)
+        assert b"Another" in contents(tmp_path)["scoreboard.csv"]
+        assert is_outdated(connection, tmp_path)
+        export(connection, tmp_path)
+        assert not is_outdated(connection, tmp_path)
+    assert b"A third" in contents(tmp_path)["scoreboard.csv"]
+
+
+def test_changes_do_not_heap_up_while_no_files_are_written(tmp_path: Path) -> None:
+    store(tmp_path, *MOVIES)
+    for round_number in range(3):
+        with opened(SqliteStore(tmp_path, with_csv=False)) as stored:
+            changed = [make_movie(n, age=-round_number, title=f"{n}") for n in range(1, 9)]
+            stored.write([record_of(movie) for movie in changed])
+    with closing(open_sqlite(tmp_path)) as connection:
+        ((changes,),) = connection.execute("SELECT count(*) FROM csv_changes")
+    assert changes <= 2 * len(MOVIES)
