@@ -189,6 +189,10 @@ COMPARED: Final = View(
 """What `catalogue.matching` compares."""
 
 
+_CONVERTED: Final = ("json", "time", "boolean", "number")
+"""The types whose values are not read as a database has them."""
+
+
 @lru_cache(1024)
 def text_of(time: datetime) -> str:
     """Return a time in UTC, as both databases read it."""
@@ -227,11 +231,12 @@ def _kinds_of(table: Table) -> dict[str, str]:
 def decoded(table: Table, rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     """Yield the values of rows by the names of their columns."""
     kinds = _kinds_of(table)
+    converted = [(name, kind) for name, kind in kinds.items() if kind in _CONVERTED]
     for row in rows:
-        yield {
-            name: decode(kind, value)
-            for (name, kind), value in zip(kinds.items(), row, strict=True)
-        }
+        values = dict(zip(kinds, row, strict=True))
+        for name, kind in converted:  # few, and there are many rows
+            values[name] = decode(kind, values[name])
+        yield values
 
 
 def encoded(table: Table, values: Mapping[str, Any]) -> Row:

@@ -35,7 +35,7 @@ from moviecrawler.database.postgres import PostgresTables
 from moviecrawler.database.records import BatchWriter
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.titles import Plan, apply_plan, plan_titles, read_changed
-from moviecrawler.items import Fetched, ListPage, Miss, Movie, Site
+from moviecrawler.items import Fetched, ListPage, Miss, Movie, Noted, Site
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Record, Store, in_order
 from moviecrawler.signals import news_queued, title_failed, titles_listed
@@ -274,8 +274,7 @@ def _tell_catalogue(
     figures: Counter[str],
 ) -> None:
     """Write when the titles of items are due again, and what else the catalogue is told."""
-    noted = [item for item in items if not isinstance(item, ListPage)]
-    outcomes = [item.note for item in noted if item.note is not None]
+    outcomes = [item.note for item in items if isinstance(item, Noted) and item.note is not None]
     for one in news:
         if isinstance(one, Listed):
             write_listed(cursor, one)
