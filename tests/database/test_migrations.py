@@ -214,6 +214,7 @@ def _update_slowly(url: str) -> None:
         update_postgres(connection)
 
 
+@pytest.mark.promise("A migration of Postgres that is killed is continued at its step.")
 def test_a_migration_of_postgres_that_is_killed_goes_on_at_its_step(old_url: str) -> None:
     process = multiprocessing.get_context("fork").Process(target=_update_slowly, args=(old_url,))
     process.start()
