@@ -11,7 +11,7 @@ never looked at.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.extract.embedded import decode_json
 from moviecrawler.extract.findings import ShapeError
@@ -30,33 +30,33 @@ _VISITS_OF_EACH = 50
 would take for ever."""
 
 
-class _Object(dict[str, Any]):
+class _Object(dict[str, object]):
     """An object of which each member is resolved when it is looked at."""
 
-    def __init__(self, references: dict[str, Any], resolve: Callable[[Any], Any]) -> None:
+    def __init__(self, references: dict[str, object], resolve: Callable[[object], object]) -> None:
         super().__init__(references)
         self._resolve = resolve
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         return self._resolve(super().__getitem__(name))
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> object:
         reference = super().get(name, self)
         return default if reference is self else self._resolve(reference)
 
 
-class _Array(list[Any]):
+class _Array(list[object]):
     """An array of which each member is resolved when it is looked at."""
 
-    def __init__(self, references: list[Any], resolve: Callable[[Any], Any]) -> None:
+    def __init__(self, references: list[object], resolve: Callable[[object], object]) -> None:
         super().__init__(references)
         self._resolve = resolve
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return map(self._resolve, super().__iter__())
 
 
-def unflatten(raw: bytes) -> Any:
+def unflatten(raw: bytes) -> object:
     """Return the value in a script's text: its objects are dicts, its arrays lists.
 
     Raises ShapeError when it is not a flattened value.
@@ -69,7 +69,7 @@ def unflatten(raw: bytes) -> Any:
         raise ShapeError("__NUXT_DATA__", "expected an array with a root")
     visits = 0
 
-    def resolve(reference: Any) -> Any:
+    def resolve(reference: object) -> object:
         nonlocal visits
         for _ in range(_MOST_WRAPPERS):
             visits += 1

@@ -162,7 +162,7 @@ class Replica:
         return self._send(request, answer)
 
     async def _serve(
-        self, site: Site, request: web.Request, query: Any, *, truncated: bool
+        self, site: Site, request: web.Request, query: Mapping[str, str], *, truncated: bool
     ) -> web.StreamResponse:
         try:
             found = self._source.answer(site, request.path, query, f"http://{request.host}")

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
 
+    Settings = Mapping[str, Any]
 
-def hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
+
+def hosts_of(site: Site, settings: Settings) -> dict[str, str]:
     """Return the scheme and host of each setting that names one of a site's hosts.
 
     That of its pages is first. An empty setting means the live host beside the live pages. Beside a
@@ -28,7 +30,7 @@ def hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
     return hosts
 
 
-def page_hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
+def page_hosts_of(site: Site, settings: Settings) -> dict[str, str]:
     """Return those of `hosts_of` that have pages: what budgets and proxies are for."""
     files = {host.setting for host in SITES[site].hosts if host.has_files}
     return {
@@ -36,7 +38,7 @@ def page_hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def check_hosts(site: Site, settings: Mapping[str, Any]) -> None:
+def check_hosts(site: Site, settings: Settings) -> None:
     """Raise ConfigurationError for a replica of another host of a site than that of its pages.
 
     The titles that it names would be asked for at the live site.
@@ -51,7 +53,7 @@ def check_hosts(site: Site, settings: Mapping[str, Any]) -> None:
             )
 
 
-def datasets_url(settings: Mapping[str, Any]) -> str:
+def datasets_url(settings: Settings) -> str:
     """Return scheme and host of the datasets.
 
     Raises ConfigurationError when there is none beside a replica of the pages.
@@ -68,7 +70,7 @@ def datasets_url(settings: Mapping[str, Any]) -> str:
     return url
 
 
-def user_agent(settings: Mapping[str, Any]) -> str:
+def user_agent(settings: Settings) -> str:
     """Return USER_AGENT, with CONTACT where there is one."""
     contact = f" (+{settings['CONTACT']})" if settings["CONTACT"] else ""
     return f"{settings['USER_AGENT']}{contact}"

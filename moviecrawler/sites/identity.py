@@ -35,7 +35,7 @@ def redirects_of(meta: Mapping[str, Any]) -> list[Redirect]:
     return [Redirect(url, reason) for url, reason in zip(urls, reasons, strict=True)]
 
 
-def meta_of(redirects: Sequence[Redirect]) -> dict[str, list[Any]]:
+def meta_of(redirects: Sequence[Redirect]) -> dict[str, object]:
     """Return redirects as Scrapy keeps them in the `meta` of a request."""
     return {
         "redirect_urls": [redirect.url for redirect in redirects],

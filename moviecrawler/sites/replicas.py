@@ -80,6 +80,8 @@ def person_name(number: int) -> str:
     return f"{first[number * 37 % len(first)]} {last[number * 50 % len(last)]}"
 
 
+Fields = dict[str, Any]
+"""Fields of an item, by their names."""
 Json = dict[str, Any]
 """An object of JSON as a site sends it, which only its extractors check."""
 
@@ -274,7 +276,7 @@ def replica_of(site: Site) -> SiteReplica:
     return cast("SiteReplica", SITES[site].module("replica"))
 
 
-def identity(site: Site, site_id: str) -> dict[str, Any]:
+def identity(site: Site, site_id: str) -> Fields:
     """Return what an item has that is of its id."""
     return {"site": site, "site_id": site_id, "url": title_url(site, site_id)}
 
@@ -310,7 +312,7 @@ def new_item(
     )
 
 
-def season_facts(series: Movie, site_id: str, number: int, episodes: list[Movie]) -> dict[str, Any]:
+def season_facts(series: Movie, site_id: str, number: int, episodes: list[Movie]) -> Fields:
     """Return what a season's own page and its series' page both say."""
     return {
         **identity(series.site, site_id),
@@ -323,7 +325,7 @@ def season_facts(series: Movie, site_id: str, number: int, episodes: list[Movie]
     }
 
 
-def episode_facts(season: Movie, slug: str, facts: Movie) -> dict[str, Any]:
+def episode_facts(season: Movie, slug: str, facts: Movie) -> Fields:
     """Return what an episode's page says of it; `slug` follows its season's id."""
     names = ("title", "kind", "year", "release_date", "episode")
     return {
@@ -350,7 +352,7 @@ def new_score(
     share = value / form.scale
     liked = int(count * share)
     neutral = (count - liked) // 2 if "neutral" in form.facts else 0
-    facts: dict[str, Any] = {
+    facts: Fields = {
         "count": count,
         "liked": liked,
         "neutral": neutral,

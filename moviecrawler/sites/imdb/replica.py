@@ -66,7 +66,7 @@ def list_page(
     indexes = titles.top_ranks if name.startswith("top") else range(min(titles.count, size))
     movies = [titles.title(index).movies["imdb"] for index in indexes]
     if name == "boxoffice":
-        edges: list[Any] = [{"node": {"release": {"titles": [_rated(movie)]}}} for movie in movies]
+        edges: list[Json] = [{"node": {"release": {"titles": [_rated(movie)]}}} for movie in movies]
     else:
         edges = [
             {"currentRank": rank, "node": _row(movie)} for rank, movie in enumerate(movies, start=1)

@@ -6,7 +6,7 @@ Each function takes the value at a path and returns that of a field, ABSENT or N
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import check_runtime, check_year, iso_date
 from moviecrawler.extract.dig import (
@@ -279,7 +279,7 @@ def count_displayed_seasons(seasons: object) -> int | NoValue:
     return _count(get_text(edge, "node", "season") for edge in edges) if is_whole else None
 
 
-def _count(numbers: Iterable[Any]) -> int | NoValue:
+def _count(numbers: Iterable[object]) -> int | NoValue:
     """Return how many seasons have a number.
 
     Raises ShapeError when one says neither that nor that it is unknown.

@@ -250,16 +250,16 @@ def _ordered(collection: Collection, kind: str, order: str) -> list[tuple[int, i
     return sorted((key(index), index) for index in collection.ids["metacritic"])
 
 
-def _flattened(value: Any) -> list[Any]:
+def _flattened(value: object) -> list[object]:
     """Return a value as devalue writes it.
 
     All that it consists of is in one list, its parts name one another by index, and equal texts are
     in it once.
     """
-    flat: list[Any] = [["ShallowReactive", 1]]
+    flat: list[object] = [["ShallowReactive", 1]]
     numbers: dict[str, int] = {}
 
-    def add(part: Any) -> int:
+    def add(part: object) -> int:
         number = numbers.setdefault(part, len(flat)) if isinstance(part, str) else len(flat)
         if number < len(flat):
             return number

@@ -265,7 +265,7 @@ def list_page(
     return Markup(template="replica_list.html", variables=variables)
 
 
-def _browsed(collection: Collection, name: str, first: int) -> tuple[list[Any], Json]:
+def _browsed(collection: Collection, name: str, first: int) -> tuple[list[Json], Json]:
     """Return the rows on a page of a list, and its pageInfo."""
     titles = collection.series if name.startswith("tv_") else collection
     indexes = list(titles.ids["rottentomatoes"])
