@@ -89,7 +89,8 @@ def _edited(data: Any, edits: dict[str, Any]) -> Any:
 
 def _edited_components(raw: str, edits: dict[str, Any]) -> list[Any]:
     """Return a payload of Nuxt's with the components of its page edited."""
-    ((page, data),) = plain(unflatten(raw.encode())["data"]).items()
+    payload: Any = unflatten(raw.encode())
+    ((page, data),) = plain(payload["data"]).items()
     return flatten({"data": {page: {"components": _edited(data["components"], edits)}}})
 
 

@@ -25,7 +25,7 @@ from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.store import Record
 from moviecrawler.replica.collection import Collection
 from moviecrawler.sites import SITES
-from moviecrawler.sites.words import Dice
+from moviecrawler.sites.replicas import SeededRandom
 from tests.benchmarks.harness import numbers, table
 from tests.services.postgres import PostgresServer, execute, new_database
 
@@ -44,7 +44,7 @@ def pages(titles: int) -> list[Movie]:
     """Return the items of all pages, as they are read now."""
     collection = Collection(1, titles)
     found = [movie for site in SITES for movie in collection.pages(site)]
-    Dice("order").shuffle(found)
+    SeededRandom("order").shuffle(found)
     for movie in found:
         movie.scraped_at = utc_now() - timedelta(days=10)
     return found

@@ -58,7 +58,7 @@ def test_only_what_is_looked_at_is_resolved() -> None:
         {"title": 5},
         "Salt Roads",
     ]
-    payload = unflatten(json.dumps(elements).encode())
+    payload: Any = unflatten(json.dumps(elements).encode())
     assert (list(payload), len(payload["rows"])) == (["broken", "rows", "self"], 2)
     assert next(iter(payload["self"]["rows"]))["title"] == "Salt Roads"
     assert (payload.get("missing"), payload.get("missing", 7)) == (None, 7)
