@@ -171,3 +171,11 @@ def test_each_fixture_has_one_meaning_which_the_table_of_the_readme_tells() -> N
     assert len({fixture.name for fixture in found}) == len(found)
     assert all(fixture.meaning for fixture in found)
     assert fixtures.README.read_text("utf-8") == fixtures.document()
+
+
+def test_no_test_has_more_than_20_assertions() -> None:
+    for path in (PROJECT / "tests").rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                count = sum(isinstance(part, ast.Assert) for part in ast.walk(node))
+                assert count <= 20, f"{path.name}: {node.name}"

@@ -74,12 +74,9 @@ def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(
     assert lost["reason"].startswith(
         "exit code 1: NameError: Module 'toy' doesn't define any object named 'nowhere'"
     )
-    assert (hostile["version"], hostile["items"]) == ("1", 1)
-    assert hostile["args"] == {"note": "hostile", **HOSTILE}
-    assert ast.literal_eval((notes / "hostile.arguments").read_text()) == {
-        "note": "hostile",
-        **HOSTILE,
-    }
+    arguments = {"note": "hostile", **HOSTILE}
+    assert (hostile["version"], hostile["items"], hostile["args"]) == ("1", 1, arguments)
+    assert ast.literal_eval((notes / "hostile.arguments").read_text()) == arguments
     version, environment = (notes / ran(notes, "hostile")[0]).read_text().split("\n", 1)
     assert version == "1"
     assert "DATABASE_URL=postgresql://store:of-the-stores@" in environment
@@ -101,20 +98,25 @@ def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(
             )
 
 
-@pytest.mark.promise("Any node answers for all: jobs are listed, and cancelled wherever they run.")
-def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], notes: Path) -> None:
-    one, two = nodes
-    for version in ("1", "2"):
-        one.deploy(toy_egg("1", notes), project="other", version=version)
-    assert two.post("delversion.json", project="other", version="2").json["status"] == "ok"
-    assert one.get("listversions.json", project="other").json["versions"] == ["1"]
-    other = one.schedule("slow", project="other", note="running0")
-    job = two.schedule("slow", settings={"FRONTIER_RUN": "of-settings"}, note="running1")
-    wait_for(lambda: len(ran(notes, "running*")) == 2)
+def _fill_slots(one: Node, two: Node, notes: Path) -> list[str]:
+    """Run a job of another project and one of the toy, and queue two; return their ids."""
+    before = len(ran(notes, "running*"))
+    one.deploy(toy_egg("1", notes), project="other", version="1")
+    running = [
+        one.schedule("slow", project="other", note="running0"),
+        two.schedule("slow", settings={"FRONTIER_RUN": "of-settings"}, note="running1"),
+    ]
+    wait_for(lambda: len(ran(notes, "running*")) == before + 2)
     # As many jobs as there are slots: those that come wait by their priority.
-    low = one.schedule("slow", priority="-1")
-    high = two.schedule("slow", priority="5")
+    queued = [one.schedule("slow", priority="-1"), two.schedule("slow", priority="5")]
     wait_for(lambda: all(job["pid"] for job in two.jobs("running")))
+    return [*running, *queued]
+
+
+@pytest.mark.promise("Any node answers for all: jobs are listed, and cancelled wherever they run.")
+def test_running_jobs_are_listed_by_any_node(nodes: list[Node], notes: Path) -> None:
+    one, two = nodes
+    other, job, low, high = _fill_slots(one, two, notes)
     assert [(job["id"], job["args"], job["settings"]) for job in two.jobs("pending")] == [
         (high, {}, {}),
         (low, {}, {}),
@@ -156,6 +158,14 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
     assert job in listed
     assert not [secret for secret in ("of-settings", "running1", AUTH[1]) if secret in listed]
 
+
+@pytest.mark.promise("Any node answers for all: jobs are listed, and cancelled wherever they run.")
+def test_jobs_are_cancelled_by_any_node_also_of_a_project_that_is_deleted(
+    nodes: list[Node], notes: Path
+) -> None:
+    one, two = nodes
+    other, job, low, high = _fill_slots(one, two, notes)
+    [shown] = [each for each in one.jobs("running") if each["id"] == job]
     assert two.post("cancel.json", project="toy", job=low).json["prevstate"] == "pending"
     for node in nodes:
         # One of them does not run it.
@@ -171,6 +181,9 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
     assert (never["result"], never["starts"], never["log_url"]) == ("cancelled", [], None)
     assert never["start_time"] == never["end_time"]
 
+    one.deploy(toy_egg("1", notes), project="other", version="2")
+    assert two.post("delversion.json", project="other", version="2").json["status"] == "ok"
+    assert one.get("listversions.json", project="other").json["versions"] == ["1"]
     # What runs of a project that is deleted is still there to be asked for, listed and cancelled.
     assert two.post("delproject.json", project="other").json["status"] == "ok"
     assert one.get("status.json", job=other, project="other").json["currstate"] == "running"
