@@ -1,4 +1,5 @@
--- The people of the titles in `part`: in each role, the items in JSON, with commas between them.
+-- The people of the titles from $first to $last: in each role, the items in JSON, with commas
+-- between them.
 CREATE OR REPLACE TABLE people AS
 WITH persons AS (
     SELECT
@@ -10,8 +11,7 @@ WITH persons AS (
         any_value(characters) AS strings,
         count(*) AS number
     FROM credits
-    SEMI JOIN part USING (tconst)
-    WHERE nconst <> ''
+    WHERE tconst BETWEEN $first AND $last AND nconst <> ''
     GROUP BY ALL
 ),
 -- A list for each person would take most of the time, and few have several rows.
@@ -23,6 +23,7 @@ several AS (
         list_sort(list({ordering: credits.ordering, strings: characters})) AS given
     FROM credits
     SEMI JOIN (FROM persons WHERE number > 1) USING (tconst, role, nconst)
+    WHERE tconst BETWEEN $first AND $last
     GROUP BY ALL
 ),
 played AS (

@@ -195,15 +195,21 @@ def read_titles(
             tables.load(table, source.dataset, source.rows, right=source.right)
             progress.done += 1
         tables.run(_NAME_PEOPLE)
-    if known is not None:
-        known.find_rows()
-    tables.run(_CHANGED)
+    with Progress(report, "finding what has changed"):
+        if known is not None:
+            known.find_rows()
+            for table in ("basics", "ratings", "crew", "principals", "credits", "episode"):
+                tables.run(f"DELETE FROM {table} WHERE tconst IN (SELECT id FROM unchanged)")
+            tables.run("DELETE FROM akas WHERE titleId IN (SELECT id FROM unchanged)")
+        tables.run(_CHANGED)
     ((count,),) = tables.run("SELECT count(*) FROM changed")
     with Progress(report, "reading titles", count) as progress:
         for first in range(0, count, _TITLES_AT_ONCE):
             tables.run(_PART, first=first, size=_TITLES_AT_ONCE)
-            tables.run(_PEOPLE_OF_PART)
-            tables.run(_ROWS)
+            ((first_id, last_id),) = tables.run("SELECT min(tconst), max(tconst) FROM part")
+            bounds = {"first": first_id, "last": last_id}
+            tables.run(_PEOPLE_OF_PART, **bounds)
+            tables.run(_ROWS, **bounds)
             for site_id, *of_title in tables.select(_FOUND):
                 rows = dict(zip(_DATASETS, of_title, strict=True))
                 yield _title(tables, site_id, rows, at)

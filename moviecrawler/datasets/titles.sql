@@ -1,6 +1,6 @@
--- What each of IMDb's datasets has of the titles in `part`; nothing where it has no row of one. Of
--- basics, ratings and episode, that is a list of the rows in JSON; of the others, it is the items
--- in JSON, with commas between them.
+-- What each of IMDb's datasets has of the titles in `part`, which are from $first to $last; nothing
+-- where it has no row of one. Of basics, ratings and episode, that is a list of the rows in JSON;
+-- of the others, it is the items in JSON, with commas between them.
 CREATE OR REPLACE TABLE rows AS
 WITH others AS (
     SELECT
@@ -17,7 +17,7 @@ WITH others AS (
             ) FILTER (WHERE length(title) <= 500)
         ) AS titles
     FROM akas
-    SEMI JOIN part ON titleId = tconst
+    WHERE titleId BETWEEN $first AND $last
     GROUP BY titleId
 )
 SELECT
@@ -59,13 +59,13 @@ LEFT JOIN (
             )::VARCHAR
         ) AS rows
     FROM basics
-    SEMI JOIN part USING (tconst)
+    WHERE tconst BETWEEN $first AND $last
     GROUP BY tconst
 ) b USING (tconst)
 LEFT JOIN (
     SELECT tconst, list(json_array(tconst, averageRating, numVotes)::VARCHAR) AS rows
     FROM ratings
-    SEMI JOIN part USING (tconst)
+    WHERE tconst BETWEEN $first AND $last
     GROUP BY tconst
 ) r USING (tconst)
 LEFT JOIN (
@@ -76,18 +76,18 @@ LEFT JOIN (
         ) AS rows
     FROM episode
     LEFT JOIN series USING (parentTconst)
-    SEMI JOIN part USING (tconst)
+    WHERE tconst BETWEEN $first AND $last
     GROUP BY tconst
 ) e USING (tconst)
 LEFT JOIN (
     SELECT DISTINCT tconst, true AS has_crew
     FROM crew
-    SEMI JOIN part USING (tconst)
+    WHERE tconst BETWEEN $first AND $last
 ) USING (tconst)
 LEFT JOIN (
     SELECT DISTINCT tconst, true AS has_principals
     FROM principals
-    SEMI JOIN part USING (tconst)
+    WHERE tconst BETWEEN $first AND $last
 ) USING (tconst)
 LEFT JOIN people USING (tconst)
 LEFT JOIN others USING (tconst)
