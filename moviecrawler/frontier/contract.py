@@ -7,7 +7,7 @@ the run. Each method of `Backend` is one atomic step, and one suite of tests hol
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
@@ -204,8 +204,7 @@ _RECENTLY_SECONDS = 3600.0
 """Seconds for which a run that is over still counts as current."""
 
 
-@dataclass(kw_only=True)
-class SiteState:
+class SiteState(msgspec.Struct, kw_only=True):
     """The circuit and the budget of a site. Times are Unix times."""
 
     site: RunSite = ""
@@ -220,8 +219,7 @@ class SiteState:
     """The budget by the settings of this process, which should be those of the workers."""
 
 
-@dataclass(kw_only=True)
-class RunReport:
+class RunReport(msgspec.Struct, kw_only=True):
     """A run at one moment. Times are Unix times, by the backend's clock."""
 
     site: RunSite
@@ -237,7 +235,7 @@ class RunReport:
     ended_at: float | None = None
     """When the run was over; None while it is not."""
     now: float
-    site_state: SiteState = field(default_factory=SiteState)
+    site_state: SiteState = msgspec.field(default_factory=SiteState)
 
     @property
     def per_second(self) -> float:
@@ -271,19 +269,17 @@ class RunReport:
         return "running" if self.workers else "no worker"
 
 
-@dataclass(kw_only=True)
-class FrontierReport:
+class FrontierReport(msgspec.Struct, kw_only=True):
     """All sites and runs at one moment."""
 
     now: float
     """Unix time by the backend's clock."""
     sites: dict[RunSite, SiteState]
-    runs: list[RunReport] = field(default_factory=list)
+    runs: list[RunReport] = []
     """By site, then from the run that began first."""
 
 
-@dataclass(kw_only=True)
-class DeadLetter:
+class DeadLetter(msgspec.Struct, kw_only=True):
     """A request or a seed that was given up."""
 
     run: RunName

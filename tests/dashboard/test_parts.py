@@ -1,13 +1,13 @@
 """The parts of pages that need nothing to run: what is said, and the lines of charts."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
