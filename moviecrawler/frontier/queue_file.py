@@ -57,23 +57,20 @@ class QueueFile:
         self._connection: sqlite3.Connection | None = None
         self._identity: Identity | None = None  # of the file that the connection has open
 
-    def change(self, step: Step[Result]) -> Result:
-        """Run a step that writes. Make the file when it is missing, and again when it is damaged.
+    def take(self, step: Step[Result], *, makes_file: bool, is_reading: bool) -> Result:
+        """Take a step.
 
-        Raises FrontierError, and ConfigurationError when the file can't be here.
+        Args:
+            step: What is done with the database.
+            makes_file: Whether the file is made when it is missing, and again when it is damaged.
+                Without a file, other steps are taken on an empty database in memory.
+            is_reading: Whether the step writes nothing.
+
+        Raises:
+            FrontierError: The step can't be taken now.
+            ConfigurationError: The file can't be here.
         """
-        try:
-            return self._run(step)
-        except _DamagedError as error:
-            self._move_aside(str(error))
-        return self._run(step)
-
-    def visit(self, step: Step[Result], *, is_reading: bool) -> Result:
-        """Run a step of an operator; where there is no file, run it on an empty one in memory.
-
-        Raises as `change` does, also when the file is damaged.
-        """
-        if not self.path.exists():
+        if not makes_file and not self.path.exists():
             self.close()
             with closing(self._connect(":memory:")) as empty:
                 empty.executescript(read_package_file(__package__, "queue.sql"))
@@ -81,7 +78,11 @@ class QueueFile:
         try:
             return self._run(step, is_reading=is_reading)
         except _DamagedError as error:
-            raise FrontierError(f"{error}; the next crawl moves it away and begins anew") from error
+            if not makes_file:
+                sentence = f"{error}; the next crawl moves it away and begins anew"
+                raise FrontierError(sentence) from error
+            self._move_aside(str(error))
+        return self._run(step, is_reading=is_reading)
 
     def close(self) -> None:
         """Close the file; the next step opens it again."""
@@ -91,7 +92,7 @@ class QueueFile:
             with suppress(sqlite3.Error):  # of a file that is damaged
                 connection.close()
 
-    def _run(self, step: Step[Result], *, is_reading: bool = False) -> Result:
+    def _run(self, step: Step[Result], *, is_reading: bool) -> Result:
         try:
             connection = self._open()
             with connection:

@@ -71,20 +71,17 @@ class SqliteBackend(Backend):
     ) -> Result:
         """Have `Steps` take a step."""
         is_reading = step in _READING or given.get("changes") == {}
-        is_crawling = not is_reading and step not in _OF_OPERATORS
+        makes_file = not is_reading and step not in _OF_OPERATORS
 
         def take(database: sqlite3.Connection) -> Result:
             steps = Steps(database, (site, run), self._clock(), self._locks)
-            if is_crawling:
+            if makes_file:
                 steps.tell_time()
             result: Result = getattr(steps, step)(**given)
             return result
 
-        if is_crawling:
-            result = await self._in_thread(partial(self._file.change, take))
-        else:
-            visit = partial(self._file.visit, take, is_reading=is_reading)
-            result = await self._in_thread(visit)
+        how = {"makes_file": makes_file, "is_reading": is_reading}
+        result = await self._in_thread(partial(self._file.take, take, **how))
         if isinstance(result, Opened | Reply):
             result.remarks += self._file.remarks
             self._file.remarks.clear()

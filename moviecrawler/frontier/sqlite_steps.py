@@ -366,6 +366,7 @@ names AS (
     FROM counts
 )
 SELECT
+    names.run AS number,
     names.site,
     names.name AS run,
     :now AS now,
@@ -580,9 +581,9 @@ class Steps:
             self._execute(_RENEW, id=request_id, **until)
         self._execute("INSERT OR REPLACE INTO workers VALUES (:run, :worker, :until)", **until)
         self._execute("DELETE FROM workers WHERE run = :run AND alive_until <= :now")
-        for name in self.workers():
-            if self._locks.is_dead(name):
-                self.leave(name)
+        for row in self._execute("SELECT name FROM workers WHERE run = :run").fetchall():
+            if self._locks.is_dead(row["name"]):
+                self.leave(row["name"])
         new_dead_letters = self._end_leases(worker)
         site = self.ask(worker.budget)
         most = min(want, 1) if site.state == "half_open" else want
@@ -614,11 +615,6 @@ class Steps:
         self._execute(_END_LEASES_OF, worker=name)
         self._execute("DELETE FROM workers WHERE run = :run AND name = :worker", worker=name)
         self._locks.remove(name)
-
-    def workers(self) -> list[str]:
-        """Return the workers that were heard of in time."""
-        alive = "SELECT name FROM workers WHERE run = :run AND alive_until > :now"
-        return [row["name"] for row in self._execute(alive)]
 
     def _end_leases(self, worker: Worker) -> list[str]:
         """Queue again what dead workers held; return what they have died of too often."""
@@ -682,11 +678,11 @@ class Steps:
     def read(self, known: Collection[str], most: int) -> FrontierReport:
         """Read all tables."""
         states = {row["site"]: SiteState(**row) for row in self._execute(_READ_SITES)}
+        alive = self._execute("SELECT run, name FROM workers WHERE alive_until > :now")
+        workers = Counter(row["run"] for row in alive if not self._locks.is_dead(row["name"]))
         runs = []
-        for row in self._execute(_READ_RUNS, most=most).fetchall():
-            run = Steps(self._database, (row["site"], row["run"]), self._now, self._locks)
-            workers = sum(not self._locks.is_dead(worker) for worker in run.workers())
-            report = {**row, "account": {**row}, "workers": workers}
+        for row in self._execute(_READ_RUNS, most=most):
+            report = {**row, "account": {**row}, "workers": workers[row["number"]]}
             runs.append(msgspec.convert(report, RunReport))
         sites = dict.fromkeys((*known, *(run.site for run in runs)))
         found = {site: states.get(site) or SiteState(site=site) for site in sites}
