@@ -162,28 +162,29 @@ def match_titles(movies: Iterable[Movie], crowded: set[str] | None = None) -> li
     """
     listed = list(movies)
     titles = dict(enumerate(map(title_of, listed)))
-    row_of = list(range(len(listed)))
-    rows = [[number] for number in row_of]
-    matches: list[list[Match]] = [[] for _ in listed]
+    rows = [[number] for number in titles]  # the records of the title of each
+    matches: dict[int, list[Match]] = defaultdict(list)
 
     def may_match(i: int, j: int) -> bool:
         return not any(
             titles[a].site == titles[b].site or contradiction(titles[a], titles[b])
-            for a in rows[row_of[i]]
-            for b in rows[row_of[j]]
+            for a in rows[i]
+            for b in rows[j]
         )
 
     for pair in surest_pairs(
         _pairs_of(titles, crowded), lambda number: titles[number].site, may_match
     ):
-        kept, lost = sorted((row_of[pair.a], row_of[pair.b]))
-        rows[kept] += rows[lost]
-        matches[kept] = sorted([*matches[kept], *matches[lost], pair.match], key=lambda m: -m.score)
-        for number in rows[lost]:
-            row_of[number] = kept
+        kept, lost = sorted((rows[pair.a], rows[pair.b]))
+        both = [*matches[kept[0]], *matches[lost[0]], pair.match]
+        matches[kept[0]] = sorted(both, key=lambda match: -match.score)
+        kept.extend(lost)
+        for number in lost:
+            rows[number] = kept
     return [
-        MatchedTitle(movies={listed[n].site: listed[n] for n in rows[row]}, matches=matches[row])
-        for row in sorted(set(row_of))
+        MatchedTitle(movies={listed[n].site: listed[n] for n in row}, matches=matches[first])
+        for first, row in enumerate(rows)
+        if row[0] == first
     ]
 
 

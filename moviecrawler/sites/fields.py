@@ -210,8 +210,8 @@ _plain_values = attrgetter(*PLAIN_NAMES)
 def unknown_fields_of(movie: Movie, stated: Collection[str] = ()) -> list[str]:
     """Return what `movie.unknown_fields` is to be.
 
-    That is all that its site publishes of such titles, but for its values and the fields that are
-    `stated` to be absent. A row of a list states no absence.
+    Published fields, minus those with a value, minus those `stated` absent. A row of a list states
+    no absence.
     """
     published = fields_published_by(movie.site, movie.kind) | score_details_published(movie)
     absent = frozenset(map(column_of, stated))

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from moviecrawler.sites.profile import SeriesIds, Spelling
 
 _UNKNOWN_PART = "/(?i:season[-_0-9]|s[0-9]|specials)"
-"""What can't follow a series' id in an address of the series itself: a season that is written in a
-way that is not known, such as /season-one."""
+"""Rejects season URLs in an unknown spelling, such as /season-one, so that they are not taken for
+the series."""
 _SEASON_IN_QUERY = re.compile("(?:^|&)season=([^&]*)")
 
 

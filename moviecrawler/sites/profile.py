@@ -115,7 +115,7 @@ class ScoreProfile(NamedTuple):
     """The format of a value in a table, such as `.1f`."""
     unit: str = ""
     rates_seasons: bool = True
-    """Whether its site rates seasons; otherwise a season has the mean of its episodes."""
+    """Whether its site rates seasons; otherwise a season has the average of its episodes."""
 
 
 class PageForm(NamedTuple):
@@ -197,8 +197,8 @@ class SiteProfile:
     published_of_kind: Mapping[TitleKind, Collection[str]] = field(default_factory=dict)
     """The fields that its pages have for one kind of titles only."""
     optional_fields: Collection[str] = ()
-    """Fields that a title's page omits when there is no value, or that other pages have: that one
-    is unknown says nothing about the page."""
+    """Pages omit these when empty, or other pages have them, so a missing one is no sign of a
+    changed layout."""
     scores: Mapping[ScoreKind, ScoreProfile]
     """The kinds of scores that are its own, in the order in which they are shown. Another site may
     show them, too."""

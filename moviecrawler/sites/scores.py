@@ -10,11 +10,11 @@ _PERCENT = 100
 
 
 def check_average(kind: ScoreKind, average: float) -> float:
-    """Return a mean rating. Raises ValueError when it is not on the score's scale."""
+    """Return an average rating. Raises ValueError when it is not on the score's scale."""
     highest = SCORES[kind].average_scale
     if highest is None or not 0 <= average <= highest:
         raise ValueError(
-            f"a mean of {average:g} behind {kind}, which is not between 0 and {highest}"
+            f"an average of {average:g} behind {kind}, which is not between 0 and {highest}"
         )
     return average
 

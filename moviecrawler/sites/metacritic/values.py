@@ -201,7 +201,7 @@ def id_of_product(product: object) -> str:
 
 
 def parse_average(kind: ScoreKind, score: object) -> float:
-    """Return the mean behind a score; the users' has none."""
+    """Return the average behind a score; the users' has none."""
     return check_average(kind, get_number(score) or 0.0)
 
 

@@ -36,7 +36,7 @@ _OPENING = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 def title(body: bytes) -> Page:
     """Read the page of a film, a series, a season or an episode.
 
-    A series' scores are the means of its seasons', which the page lists. Raises ExtractionError.
+    A series' scores are the averages of its seasons', which the page lists. Raises ExtractionError.
     """
     check_whole(body)
     tree = tree_of(body)
