@@ -65,17 +65,18 @@ def list_page(
     size = _BOX_OFFICE_SIZE if name == "boxoffice" else _POPULAR_SIZE
     indexes = titles.top_ranks if name.startswith("top") else range(min(titles.count, size))
     movies = [titles.title(index).movies["imdb"] for index in indexes]
+    data: Json
     if name == "boxoffice":
-        edges: list[Json] = [{"node": {"release": {"titles": [_rated(movie)]}}} for movie in movies]
+        releases = [{"node": {"release": {"titles": [_rated(movie)]}}} for movie in movies]
+        data = {"topGrossingReleases": {"edges": releases}}
     else:
-        edges = [
+        ranked = [
             {"currentRank": rank, "node": _row(movie)} for rank, movie in enumerate(movies, start=1)
         ]
-    data = {"topGrossingReleases" if name == "boxoffice" else "chartTitles": {"edges": edges}}
+        data = {"chartTitles": {"edges": ranked}}
     route = f"/chart/{name}"
     url = f"https://www.imdb.com{route}/"
-    title = f"{name} - IMDb"
-    return _page(title, url, route, {"pageData": data})
+    return _page(f"{name} - IMDb", url, route, {"pageData": data})
 
 
 def full_cast(movie: Movie) -> list[Credit]:

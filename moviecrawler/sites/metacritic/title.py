@@ -104,7 +104,7 @@ def read_title(
     series. `linked` is the title of JSON-LD, whose name is used where the product has none.
     """
     refuse_errors(components.get(PRODUCT), "page")
-    product = get_path(components.get(PRODUCT), "data", "item")
+    product = get_path(components, PRODUCT, "data", "item")
     if product is None:
         raise ShapeError("page", "no product among the components")
     site_id = product_id(product, components, stated)
@@ -125,7 +125,7 @@ def read_title(
             lambda: values.parse_creators(get_path(product, "production", "crew")),
         )
     row = _season_row(components, site_id)
-    watch = attempt(get_path, components.get(_OFFERS), "data", "item")
+    watch = attempt(get_path, components, _OFFERS, "data", "item")
     if movie.season is None:
         extract_fields(found, _OF_WHOLE_TITLES, [product])
         found.set_first("year", lambda: parse_year(product))
@@ -140,7 +140,7 @@ def read_title(
         found.set_first("scores.metascore.certified", lambda: _must(product))
     found.set_first(
         "related.similar",
-        *readers(values.parse_similar, [components.get(_RELATED)], "data.items"),
+        *readers(values.parse_similar, [components], f"{_RELATED}.data.items"),
     )
     found.set_first("offers", lambda: values.parse_offers(watch))
     return found
@@ -149,10 +149,9 @@ def read_title(
 def _extract_scores(found: Findings, components: Components, product: object, row: object) -> None:
     site_id = found.movie.site_id or ""
     for kind, name in _SUMMARIES.items():
-        component = components.get(name)
-        found.set_first(f"scores.{kind}", partial(_stated_absence, component))
-        of_page = attempt(get_path, component, "data", "item")
-        of_row = attempt(partial(get_path, row, _IN_ROWS[kind]))
+        found.set_first(f"scores.{kind}", partial(_stated_absence, components.get(name)))
+        of_page = attempt(get_path, components, name, "data", "item")
+        of_row = attempt(get_path, row, _IN_ROWS[kind])
         summaries = [summary for summary in (of_page, of_row) if _is_own(site_id, summary)]
         if kind == "metascore":
             # Beside a season's scores the product is its series, whose score has the series'
@@ -173,7 +172,7 @@ def product_id(product: object, components: Components, stated: str | None = Non
     if whole is None:
         raise ShapeError("site_id", "a product whose slug is none")
     summaries = [
-        attempt(get_path, components.get(name), "data", "item") for name in _SUMMARIES.values()
+        attempt(get_path, components, name, "data", "item") for name in _SUMMARIES.values()
     ]
     of_summaries = [attempt(_id_of_summary, summary) for summary in summaries]
     for site_id in (*of_summaries, stated):
@@ -282,7 +281,7 @@ def seasons_of(series: Movie, components: Components) -> list[Movie]:
 
 
 def _rows(components: Components) -> list[object]:
-    return attempt(get_items, components.get(_SEASONS), "data", "items") or []
+    return attempt(get_items, components, _SEASONS, "data", "items") or []
 
 
 def _id_of_row(row: object) -> str | None:

@@ -182,6 +182,6 @@ def _entry(path: str | None, title: str | None, scores: list[Score], opening: st
         season=part.season if part else None,
         episode=part.episode if part else None,
         kind=kind_of_id("rottentomatoes", site_id),
-        release_date=attempt(lambda: parse_date(dated[1])) if dated else None,
+        release_date=attempt(parse_date, dated[1]) if dated else None,
         scores=scores,
     )

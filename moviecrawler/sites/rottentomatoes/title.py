@@ -134,7 +134,7 @@ def _hero_of(content: object, scorecard: object, tree: Selector) -> _Hero:
             if not prop.isdigit():
                 hero.end_year = int(years["end_year"]) if years["end_year"] else ABSENT
         elif (dated := _DATED.match(prop)) and (
-            year := attempt(partial(values.parse_shown_year, dated["date"]))
+            year := attempt(values.parse_shown_year, dated["date"])
         ):
             hero.year = year
         elif _CERTIFICATE.match(prop):

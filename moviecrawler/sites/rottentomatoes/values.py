@@ -115,7 +115,7 @@ def parse_ids(tree: Selector, scorecard: object) -> dict[str, str] | None:
 def json_of(tree: Selector, script_id: str) -> object:
     """Return the data in a script; None when there is none or it is no JSON."""
     raw = tree.xpath("//script[@id=$id]/text()", id=script_id).get()
-    return attempt(lambda: decode_json(raw.encode())) if raw else None
+    return attempt(decode_json, raw.encode()) if raw else None
 
 
 # --- Objects with a score and its facts -----------------------------------------------------------
