@@ -94,7 +94,7 @@ class MovieCrawlerAddon:
         from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415
 
         check_names(settings)
-        warn_of_names(settings)
+        warn_unknown_settings(settings)
         if issubclass(self._spidercls, MovieSpider) and not self._is_crawl:
             logger.info("No store is opened, as this is no crawl")
             leave_out_stores(settings)
@@ -152,7 +152,7 @@ def check_names(settings: BaseSettings) -> None:
             )
 
 
-def warn_of_names(settings: BaseSettings) -> None:
+def warn_unknown_settings(settings: BaseSettings) -> None:
     """Log a warning of each name that may be another part's, and is nearly one of ours or Scrapy's.
 
     The names that `check_names` refuses are not among them.

@@ -497,6 +497,10 @@ class ListEntry:
     """1 is the list's first."""
 
 
+ListEnd = Literal["list", "reading"]
+"""`list`: the list ends. `reading`: no more pages are read, as `limit` says."""
+
+
 @dataclass(slots=True, kw_only=True)
 class ListPage:
     """A page of a list. Keyed by (site, list_name, pass_at, page_offset)."""
@@ -510,8 +514,8 @@ class ListPage:
     """Entries on earlier pages."""
     next_offset: Count
     """Entries up to the end of this page."""
-    ends: Literal["list", "reading"] | None = None
-    """`list`: the list ends with this page. `reading`: no more pages are read, as `limit` says."""
+    ends: ListEnd | None = None
+    """How the list ends with this page; None when it goes on."""
     entries: Annotated[list[ListEntry], Meta(max_length=100_000)]
     total: Annotated[int, Meta(ge=0, le=10**18)] | None = None
     """Entries of the whole list, where the page shows their number."""

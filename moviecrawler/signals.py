@@ -75,7 +75,7 @@ news_queued = object()
 """Sent once the Postgres store has got what is no item of a page, but is for the catalogue. Keyword
 arguments: `item` (Fetched or Listed) and `request` (whose lease waits for it, or None)."""
 
-nothing_queued = object()
+worker_idle = object()
 """Sent every few seconds while a worker is handed no more requests: what it holds waits for its
 stores. Keyword argument: `is_all_fetched` (bool), whether it has no request in progress either."""
 

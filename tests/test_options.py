@@ -6,7 +6,7 @@ import pytest
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
-from moviecrawler.addon import MovieCrawlerAddon, check, check_names, warn_of_names
+from moviecrawler.addon import MovieCrawlerAddon, check, check_names, warn_unknown_settings
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.service_urls import is_redis_url
 from moviecrawler.options import FrontierOptions, project_settings
@@ -78,14 +78,14 @@ def test_settings_of_others_are_left_alone(
     )
     ours.setdict(dict.fromkeys(theirs, "1"), priority="cmdline")
     check_names(ours)
-    warn_of_names(ours)
+    warn_unknown_settings(ours)
     assert caplog.text == ""
     ours.set("DOWNLOAD_DELY", "3")
     other_project = Settings({"MONGO_URI": "mongodb://127.0.0.1"})
     check_names(ours)
     check_names(other_project)
-    warn_of_names(ours)
-    warn_of_names(other_project)
+    warn_unknown_settings(ours)
+    warn_unknown_settings(other_project)
     assert [record.getMessage() for record in caplog.records] == [
         "Nothing reads the setting DOWNLOAD_DELY: did you mean DOWNLOAD_DELAY?",
         "Nothing reads the setting MONGO_URI: did you mean MONGO_URL?",

@@ -28,15 +28,15 @@ def on_one_line(text: str) -> str:
     return _BREAKS.sub(" ", _CONTROLS.sub("", text))
 
 
-def shown(text: str | bytes) -> str:
-    """Return a text of somebody's as an error shows it: in quotes and cut.
+def shown(value: object) -> str:
+    """Return a value of somebody's as an error shows it: a text in quotes, and cut.
 
     It is not shown at all where there may be a password before an "@".
 
     >>> shown("tt1"), shown("https://me:password@host/x")
     ("'tt1'", "a text with '@' in it")
     """
-    quoted = repr(text)
+    quoted = repr(value)
     return shortened(quoted, 200) if "@" not in quoted else "a text with '@' in it"
 
 

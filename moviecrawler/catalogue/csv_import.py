@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.basics.texts import shown
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import (
@@ -20,7 +21,6 @@ from moviecrawler.catalogue.spreadsheets import (
     known_columns,
     opened,
     read_rows,
-    shown,
     year_of,
 )
 from moviecrawler.items import Pixels, TitleKind, Year  # noqa: TC001 - msgspec resolves annotations

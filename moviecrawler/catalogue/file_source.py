@@ -85,7 +85,7 @@ class FileSource(ABC):
             if not path.is_file():
                 raise ConfigurationError(f"{path} is not there; name {self._instead}")
         if self.is_read_first:
-            for _ in self.read():
+            for _ in self.rows():
                 pass
         hashed = blake2b(digest_size=16)
         for path in self.paths:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.basics.texts import shown
 from moviecrawler.basics.values import parse_date, parse_runtime
 from moviecrawler.catalogue.spreadsheets import (
     SheetRow,
@@ -23,7 +24,6 @@ from moviecrawler.catalogue.spreadsheets import (
     known_columns,
     opened,
     read_rows,
-    shown,
     year_of,
 )
 from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations

@@ -135,14 +135,12 @@ def _ids_of_rows(site: Site, rows: list[SheetRow[str]], home: str) -> list[str |
     names the most titles.
     """
     columns = rows[0].columns if rows else []
-    found = [[_id_in(site, row, index, home) for row in rows] for index in range(len(columns))]
-    chosen = [columns.index(name) for name in (f"{site}_id", "site_id", "url") if name in columns]
-    if not any(any(found[index]) for index in chosen):
-        chosen = sorted(range(len(columns)), key=lambda index: found[index].count(None))[:1]
-    return [
-        next((found[index][number] for index in chosen if found[index][number]), None)
-        for number in range(len(rows))
-    ]
+    ids = [[_id_in(site, row, index, home) for row in rows] for index in range(len(columns))]
+    names = (f"{site}_id", "site_id", "url")
+    chosen = [ids[columns.index(name)] for name in names if name in columns]
+    if not any(map(any, chosen)):
+        chosen = sorted(ids, key=lambda column: column.count(None))[:1]
+    return [next(filter(None, row), None) for row in zip(*chosen, strict=True)]
 
 
 def _id_in(site: Site, row: SheetRow[str], index: int, home: str) -> str | None:

@@ -106,10 +106,9 @@ def load(
     """
     with database.transaction() as cursor:
         cursor.execute(_INCOMING)
-        ids = (json.dumps(row.site_ids) if row.site_ids else None for row in rows)
         lines = (
-            (n, site_ids, *_CELLS(row))
-            for n, (row, site_ids) in enumerate(zip(rows, ids, strict=True))
+            (n, json.dumps(row.site_ids) if row.site_ids else None, *_CELLS(row))
+            for n, row in enumerate(rows)
         )
         copy_rows(cursor, f"incoming (n, site_ids, {', '.join(_COLUMNS)})", lines)
         cursor.execute("SELECT lock_titles()")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar, get_args
 import msgspec
 
 from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.basics.texts import shown
 from moviecrawler.items import TitleKind
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.imdb.values import TITLE_KINDS
@@ -31,7 +32,6 @@ Cell = TypeVar("Cell")
 """Texts, or what JSON has."""
 Form = TypeVar("Form", bound=msgspec.Struct)
 
-_MAX_SHOWN_CHARS = 40
 _MAX_ROWS_BEFORE_HEADER = 20
 """Letterboxd writes what a list is about before the header."""
 _ID_DIGITS = 7
@@ -245,9 +245,3 @@ def converted(cells: Mapping[str, object], location: str, form: type[Form]) -> F
         if column == "kind":
             text += f"; give one of {', '.join(get_args(TitleKind))}"
         raise ConfigurationError(f"{location}: {text}") from error
-
-
-def shown(cell: object) -> str:
-    """Return a cell for a message, cut if it is long."""
-    text = repr(cell)
-    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"

@@ -12,9 +12,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.basics.errors import ConfigurationError, ExtractionError
+from moviecrawler.basics.texts import shown
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
-from moviecrawler.catalogue.spreadsheets import opened, read_rows, shown
+from moviecrawler.catalogue.spreadsheets import opened, read_rows
 from moviecrawler.matching.comparing import WIKIDATA
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SITES
 from moviecrawler.sites.ids import parse_title_id, part_of_series
@@ -172,7 +173,7 @@ class WikidataCrosswalk(FileSource):
 
         A file that was cut off between two rows shows it in no other way.
         """
-        rows = sum(1 for _ in self.rows())
+        rows = self.rows_read  # all, as the file is read first
         if done.former is not None and rows < done.former * (1 - _MAX_LOST_SHARE):
             reason = (
                 f"it has the ids of {rows:,} titles, and had those of {done.former:,} at the last"

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock
 from prometheus_client import CollectorRegistry, write_to_textfile
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
 
 from moviecrawler.basics.outages import Outages
 from moviecrawler.cluster.figures import DESCRIPTOR, Totals, difference, samples_of, selected
@@ -61,8 +60,6 @@ class Metrics:
         """Read METRICS_FOLDER, and the descriptor that a node gave this process."""
         descriptor = os.environ.get(DESCRIPTOR)
         folder = crawler.settings["METRICS_FOLDER"]
-        if not (descriptor or folder):
-            raise NotConfigured
         metrics = cls(crawler, int(descriptor) if descriptor else None, folder)
         crawler.signals.connect(metrics.spider_opened, signals.spider_opened)
         crawler.signals.connect(metrics.spider_closed, signals.spider_closed)

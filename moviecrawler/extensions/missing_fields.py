@@ -5,7 +5,7 @@ It also decides when none of the site's pages can be read any more.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
@@ -43,8 +43,8 @@ class MissingFields:
         self._windows: defaultdict[str, deque[bool]] = defaultdict(
             lambda: deque(maxlen=SCORE_WINDOW)
         )
-        self._runs: Counter[str] = Counter()
-        self._seen: set[str] = set()
+        self._runs: dict[str, int] = {}
+        """Field that was seen → current number of pages in a row on which it is unknown."""
 
     def add_unreadable(self) -> None:
         """Count a page that could not be read."""
@@ -68,11 +68,10 @@ class MissingFields:
         for name in fields - optional - scores:
             if name not in unknown:
                 self._runs[name] = 0
-                self._seen.add(name)
-                continue
-            self._runs[name] += 1
-            if name in self._seen and self._runs[name] >= FIELD_RUN:
-                found[name] = f"unknown on {self._runs[name]} pages in a row"
+            elif name in self._runs:
+                self._runs[name] += 1
+                if self._runs[name] >= FIELD_RUN:
+                    found[name] = f"unknown on {self._runs[name]} pages in a row"
         new = sorted(found.keys() - self.missing.keys())
         self.missing.update({name: f"{found[name]}, such as {movie.site_id}" for name in new})
         return new

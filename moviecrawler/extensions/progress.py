@@ -9,6 +9,7 @@ import sys
 import time
 from collections import deque
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -194,9 +195,8 @@ class ProgressLine:
         per_minute = 60 * (done - before) / max(now - since, _DRAW_SECONDS)
         parts = [", ".join(f"{c.spidercls.name} {n:,}/{of:,}" for c, n, of in figures)]
         if per_minute:
-            seconds = int(60 * to_go / per_minute)
-            clock = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-            parts.append(f"{per_minute:,.0f} per minute, {clock.removeprefix('0:')} left")
+            left = str(timedelta(seconds=int(60 * to_go / per_minute))).removeprefix("0:")
+            parts.append(f"{per_minute:,.0f} per minute, {left} left")
         parts += list(dict.fromkeys(filter(None, map(_describe_wait, self._crawlers))))
         return "; ".join(parts)
 

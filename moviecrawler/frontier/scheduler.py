@@ -60,7 +60,7 @@ from moviecrawler.items import Fetched
 from moviecrawler.options import FrontierOptions
 from moviecrawler.politeness.middleware import politeness_of
 from moviecrawler.scrapy_internals import EngineSlot, end_crawl, is_closing
-from moviecrawler.signals import nothing_queued, title_failed
+from moviecrawler.signals import title_failed, worker_idle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -366,7 +366,7 @@ class FrontierScheduler(BaseScheduler):
         if self._held and not self._ready and (is_ending or self._is_isolated()):
             self._hurried_at = asyncio.get_running_loop().time()
             is_all_fetched = not self._slot.in_progress
-            self.crawler.signals.send_catch_log(nothing_queued, is_all_fetched=is_all_fetched)
+            self.crawler.signals.send_catch_log(worker_idle, is_all_fetched=is_all_fetched)
 
     # --- The task ---------------------------------------------------------------------------------
 

@@ -36,8 +36,8 @@ from moviecrawler.scrapy_internals import announce_end, is_closing
 from moviecrawler.signals import (
     item_outcomes,
     item_rejected,
-    nothing_queued,
     store_opened,
+    worker_idle,
 )
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class BatchingPipeline:
     async def _open(self) -> None:
         self._loop = asyncio.get_running_loop()
         # With an empty queue nothing more comes to fill a batch, so it is written now.
-        self._signals.connect(self._hurry, nothing_queued)
+        self._signals.connect(self._hurry, worker_idle)
         announce_end(self._crawler, self.store.hurry)
         try:
             await self._writer.open()

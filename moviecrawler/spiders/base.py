@@ -436,8 +436,8 @@ class MovieSpider(RunSpider):
             reason = error.reason if is_other_title else str(error)
             note = outcome_of_title(self.site, site_id, due, now)
             note.other_id = response.meta.get(OTHER_TITLE)
-            note.has_more_ids = is_other_title and due is not None and bool(due.ids)
-            yield from self.title_missed(site_id, found, "failed", reason, now, note)
+            note.has_more_ids = is_other_title and bool(due and due.ids)
+            yield from self.title_missed(site_id, "failed", reason, now, note, found)
             yield from self._next_id(note, due)
             return
         movie.scraped_at = now
@@ -504,27 +504,28 @@ class MovieSpider(RunSpider):
     def title_failed(self, failure: Failure) -> Iterator[Result]:
         """Account for a title whose page could not be fetched."""
         request: Request = failure.request  # type: ignore[attr-defined]
-        known = request.cb_kwargs
-        due = known.get("due")
+        site_id = request.cb_kwargs["site_id"]
+        found = request.cb_kwargs["found"]
+        due = request.cb_kwargs.get("due")
         if isinstance(failure.value, Closed | Fresh):
             return
         outcome, reason = outcome_of(failure)
         now = fetched_at(request.meta)
-        note = outcome_of_title(self.site, known["site_id"], due, now)
+        note = outcome_of_title(self.site, site_id, due, now)
         if not isinstance(failure.value, HttpError | Disallowed):
             note.outcome = "put off"  # by the network, or by us
-        note.has_more_ids = outcome == "absent" and due is not None and bool(due.ids)
-        yield from self.title_missed(known["site_id"], known["found"], outcome, reason, now, note)
+        note.has_more_ids = outcome == "absent" and bool(due and due.ids)
+        yield from self.title_missed(site_id, outcome, reason, now, note, found)
         yield from self._next_id(note, due)
 
     def title_missed(
         self,
         site_id: str,
-        found: ListRow | None,
         outcome: str,
         reason: str,
         now: datetime,
         note: Fetched | None = None,
+        found: ListRow | None = None,
     ) -> Iterator[Result]:
         """Yield the Miss of a title, and what the list that led to it said."""
         level = logging.INFO if outcome == "absent" else logging.WARNING

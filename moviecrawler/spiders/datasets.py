@@ -289,7 +289,7 @@ class DatasetSpider(ListSpider):
             else:
                 site_id = title.site_id
                 note = Fetched(site=self.site, at=now, requested_id=site_id)
-                yield from self.title_missed(site_id, None, title.outcome, title.reason, now, note)
+                yield from self.title_missed(site_id, title.outcome, title.reason, now, note)
         if self._takes_batches:
             yield Batch(unchecked=found, note_of=self._note_of, response=response)
             return
@@ -336,4 +336,4 @@ class DatasetSpider(ListSpider):
         for site_id in missing:
             note = Fetched(site=self.site, at=utc_now(), requested_id=site_id, outcome="put off")
             why = f"IMDb's datasets: {reason}"
-            yield from self.title_missed(site_id, None, "failed", why, note.at, note)
+            yield from self.title_missed(site_id, "failed", why, note.at, note)

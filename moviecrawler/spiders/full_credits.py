@@ -104,4 +104,4 @@ class FullCreditsSpider(DatasetSpider):
         yield movie
         if outcome != "absent":
             why = f"full credits: {reason}"
-            yield from self.title_missed(str(movie.site_id), None, outcome, why, fetched_at(meta))
+            yield from self.title_missed(str(movie.site_id), outcome, why, fetched_at(meta))

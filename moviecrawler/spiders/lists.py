@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from moviecrawler.items import Entry, Listing
+    from moviecrawler.items import Entry, ListEnd, Listing
     from moviecrawler.spiders.results import Result
 
 MOST_PAGES = 20_000
@@ -96,12 +96,12 @@ class ListSpider(MovieSpider):
             return
         listed = before + len(listing.entries)
         ids = [entry.site_id for entry in listing.entries]
-        ends: Literal["list", "reading"] | None = None
+        ends: ListEnd | None = None
         if not listing.next or not listing.entries:
             ends = "list"
         elif page >= MOST_PAGES or self.has_enough_titles(listed, ids):
             ends = "reading"
-        yield from self.items_of_list(response, listing, name, pass_at, before, ends=ends)
+        yield from self.items_of_list(response, listing, name, pass_at, before, listed, ends)
         if ends is None:
             # The dupefilter drops it if the site names it again and again.
             yield self.page_request(name, pass_at, listed, page + 1, listing.next)
@@ -113,7 +113,7 @@ class ListSpider(MovieSpider):
     ) -> Iterator[Result]:
         """Yield the titles of a page and, from the first, the requests for all the other pages."""
         end = before + rows
-        ends: Literal["list", "reading"] | None = None
+        ends: ListEnd | None = None
         if listing.total is None:
             reason = "it does not say how many titles it has; its first page is read"
             self.report_missed(response.url, reason)
@@ -143,9 +143,9 @@ class ListSpider(MovieSpider):
         listing: Listing,
         name: str,
         pass_at: str,
-        before: int = 0,
-        next_offset: int | None = None,
-        ends: Literal["list", "reading"] | None = "list",
+        before: int,
+        next_offset: int,
+        ends: ListEnd | None,
     ) -> Iterator[Result]:
         """Yield a page of a list, and the requests of its titles.
 
@@ -158,7 +158,7 @@ class ListSpider(MovieSpider):
             name: The list's name.
             pass_at: When the pass over the list began.
             before: Entries on earlier pages.
-            next_offset: Entries up to the end of this page; None: as many as it has.
+            next_offset: Entries up to the end of this page.
             ends: As in `ListPage`.
         """
         self.report_listed(name, listing.entries)
@@ -172,7 +172,7 @@ class ListSpider(MovieSpider):
             list_name=name,
             pass_at=datetime.fromisoformat(pass_at),
             page_offset=before,
-            next_offset=before + len(listing.entries) if next_offset is None else next_offset,
+            next_offset=next_offset,
             ends=ends,
             entries=[ListEntry(site_id=ranked[rank], rank=rank) for rank in sorted(ranked)],
             total=listing.total,

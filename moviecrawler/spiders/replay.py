@@ -153,7 +153,7 @@ class ReplaySpider(RunSpider):
             self.logger.exception("%s: the page of %s can't be read", key, answer.site_id)
             reason = f"{type(error).__name__}: {error}"
         reader = self.readers[answer.site]
-        return list(reader.title_missed(answer.site_id, None, "failed", reason, answer.fetched_at))
+        return list(reader.title_missed(answer.site_id, "failed", reason, answer.fetched_at))
 
     def _items(self, answer: Answer, site_id: str) -> Iterator[Result]:
         """Yield the items that a crawl makes of an answer, and no requests.

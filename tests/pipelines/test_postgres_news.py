@@ -26,10 +26,10 @@ from moviecrawler.signals import (
     item_outcomes,
     items_completed,
     items_passed,
-    nothing_queued,
     store_opened,
     title_failed,
     titles_listed,
+    worker_idle,
 )
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.services.postgres import execute
@@ -66,7 +66,7 @@ class Running:
 
     async def settled(self) -> Any:
         """Wait until all is written, and return state and failures of the title."""
-        self.tell(nothing_queued)
+        self.tell(worker_idle)
         await until(lambda: len(self.completed) >= len(self.passed))
         return execute(self.url, STATE)[0]
 
