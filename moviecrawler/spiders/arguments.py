@@ -6,10 +6,10 @@ The arguments are checked before the first request.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -17,7 +17,7 @@ from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.texts import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from typing import Self
 
 
@@ -79,7 +79,7 @@ class Seed(msgspec.Struct, forbid_unknown_fields=True):
             raise ConfigurationError(f"{shown(seed)} is no seed: {error}") from None
 
 
-def as_texts(arguments: Mapping[str, Any]) -> dict[str, str]:
+def as_texts(arguments: Mapping[str, object]) -> dict[str, str]:
     """Return arguments of a Python program as those of a command line; None is left out.
 
     >>> as_texts({"ids": ["tt1", "tt2"], "limit": 3, "list": None})
@@ -88,13 +88,11 @@ def as_texts(arguments: Mapping[str, Any]) -> dict[str, str]:
     return {name: _as_text(value) for name, value in arguments.items() if value is not None}
 
 
-def _as_text(value: Any) -> str:
-    if isinstance(value, timedelta):
-        return f"{value // _UNITS['m']}m"
+def _as_text(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        return value.decode() if isinstance(value, bytes) else str(value)
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return str(value)
     return ",".join(map(_as_text, value))
 
 
@@ -108,17 +106,19 @@ def parse_limit(text: str | None) -> int | None:
     return int(text)
 
 
-def parse_age(name: str, text: str | None) -> timedelta | None:
+def parse_age(text: str | None) -> timedelta | None:
     """Return a length of time such as 7d; None when none is given.
 
-    >>> parse_age("skip_newer_than", "36h")
+    >>> parse_age("36h")
     datetime.timedelta(days=1, seconds=43200)
     """
     if text is None:
         return None
     found = re.fullmatch("([0-9]{1,6})([mhdw])", text.strip())
     if found is None or not int(found[1]):
-        raise ConfigurationError(f"{name} is {text!r:.100}; give such as 7d, 12h, 30m or 2w")
+        raise ConfigurationError(
+            f"skip_newer_than is {text!r:.100}; give such as 7d, 12h, 30m or 2w"
+        )
     return int(found[1]) * _UNITS[found[2]]
 
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         Mapping,
         Sequence,
     )
-    from datetime import datetime, timedelta
+    from datetime import datetime
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -210,6 +210,12 @@ class MovieSpider(RunSpider):
             from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415
 
             open_catalogue(settings)
+        skip_newer_than = parse_age(arguments.get("skip_newer_than"))
+        stores = StoreOptions.read(settings)
+        if skip_newer_than is not None and not (stores.sqlite_enabled or stores.database_url):
+            raise ConfigurationError(
+                "skip_newer_than is given, and needs SQLITE_ENABLED or DATABASE_URL; remove it"
+            )
         home = settings[cls.profile.home_setting]
         if known_ids := arguments.get(KNOWN_IDS):  # of `scrapy crawl all`
             films = read_films({cls.site: home}, known_ids, None)
@@ -233,18 +239,8 @@ class MovieSpider(RunSpider):
             limit=parse_limit(arguments.get("limit")),
             is_due=is_due,
             has_file="file" in arguments,
-            skip_newer_than=cls._parse_age(settings, arguments),
+            skip_newer_than=skip_newer_than,
         )
-
-    @classmethod
-    def _parse_age(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> timedelta | None:
-        age = parse_age("skip_newer_than", arguments.get("skip_newer_than"))
-        stores = StoreOptions.read(settings)
-        if age is not None and not (stores.sqlite_enabled or stores.database_url):
-            raise ConfigurationError(
-                "skip_newer_than is given, and needs SQLITE_ENABLED or DATABASE_URL; remove it"
-            )
-        return age
 
     @classmethod
     def check_list(cls, name: str) -> None:
