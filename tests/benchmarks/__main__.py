@@ -17,6 +17,7 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "extraction_speed": (),
     "frontier_speed": ("2000", "3", "100000"),
     "stores_speed": ("200", "3"),
+    "postgres_speed": (),
     "bulk_speed": (),
     "catalogue_speed": ("100000",),
     "catalogue_days": (),
