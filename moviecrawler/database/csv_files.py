@@ -15,7 +15,6 @@ from moviecrawler.database.sqlite import transaction
 from moviecrawler.database.tables import CSV_FILES, CSV_TABLES
 
 if TYPE_CHECKING:
-    import os
     import sqlite3
     from pathlib import Path
 
@@ -67,6 +66,15 @@ class Parts(NamedTuple):
     ids: array[int]
     lengths: array[int]
     """In bytes."""
+
+
+class WrittenFile(NamedTuple):
+    """A file as it was written."""
+
+    name: str
+    size: int
+    modified_ns: int
+    parts: Parts
 
 
 def track_changes(connection: sqlite3.Connection) -> int:
@@ -143,15 +151,11 @@ def parts_of(connection: sqlite3.Connection, name: str) -> Parts:
     return Parts(*(array("q", blob) for blob in blobs))
 
 
-def note_file(
-    connection: sqlite3.Connection, name: str, status: os.stat_result, parts: Parts
-) -> None:
+def note_file(connection: sqlite3.Connection, file: WrittenFile) -> None:
     """Note a file as it was written."""
-    statement = CSV_FILES.upsert("VALUES (?, ?, ?, ?, ?, ?)")
-    ids = parts.ids.tobytes()
-    lengths = parts.lengths.tobytes()
-    row = (name, status.st_size, status.st_mtime_ns, _views(connection), ids, lengths)
-    connection.execute(statement, row)
+    parts = (part.tobytes() for part in file.parts)
+    row = (file.name, file.size, file.modified_ns, _views(connection), *parts)
+    connection.execute(CSV_FILES.upsert("VALUES (?, ?, ?, ?, ?, ?)"), row)
 
 
 def _views(connection: sqlite3.Connection) -> str:

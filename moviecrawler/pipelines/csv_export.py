@@ -105,7 +105,7 @@ def _replace_files(
     with Progress(report, "indexing titles and people for Datasette"):
         index_titles(connection, is_late)
     encoder = Encoder(excel=excel)
-    files = []
+    written_files = []
     with ExitStack() as stack:
         # One transaction, so that all files show the same moment. Rows that are written from here
         # on are exported next time.
@@ -136,8 +136,8 @@ def _replace_files(
                 header, rows = _read(connection, file)
                 target = stack.enter_context(replacing(folder / name)).buffer
                 with closing(rows):
-                    file.write(target, encoder.header(header), rows, encoder, count)
-                files.append(file)
+                    head = encoder.header(header)
+                    written_files.append(file.write(target, head, rows, encoder, count))
         metadata = stack.enter_context(replacing(folder / "metadata.json"))
         metadata.write(metadata_of(connection))
     with transaction(connection, "IMMEDIATE"):
@@ -145,8 +145,8 @@ def _replace_files(
             forget_files(connection)
             connection.execute("UPDATE state SET exported = 0")
             return
-        for file in files:
-            note_file(connection, file.path.name, file.status, file.parts)
+        for written_file in written_files:
+            note_file(connection, written_file)
         forget_changes(connection, last_change)
         statement = "UPDATE state SET exported = ? WHERE exported < ?"
         connection.execute(statement, (written, written))
@@ -177,7 +177,7 @@ def _read(
 ) -> tuple[list[str], Generator[Iterable[Any]]]:
     """Return the header of a file, and the rows of its new parts."""
     name = file.path.stem
-    is_whole = len(file.new) == len(file.parts.ids)
+    is_whole = len(file.new) == len(file.ids)
     if not is_whole:
         connection.execute("DROP TABLE IF EXISTS temp.new_parts")
         connection.execute("CREATE TEMPORARY TABLE new_parts (part_id INTEGER PRIMARY KEY)")

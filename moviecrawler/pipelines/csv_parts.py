@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from moviecrawler.basics.texts import neutralise
-from moviecrawler.database.csv_files import WHOLE, Parts
+from moviecrawler.database.csv_files import WHOLE, Parts, WrittenFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -65,27 +65,25 @@ class PartsFile:
             changed: The ids of those that have changed.
         """
         self.path = path
-        self.parts = Parts(array("q"), array("q"))
-        """Those that were written."""
-        self.status: os.stat_result
-        """Of what was written."""
+        self.ids = array("q")
+        """The parts, in their order."""
         self._known = known
         self._rows = array("q")
         for part, rows in parts:
-            self.parts.ids.append(part)
+            self.ids.append(part)
             self._rows.append(rows)
         self._places = {part: place for place, part in enumerate(known.ids if known else ())}
-        self.new = [
+        self.new = {
             part
-            for part in self.parts.ids
+            for part in self.ids
             if part == WHOLE or part in changed or part not in self._places
-        ]
-        """The parts that are to be written, in their order."""
+        }
+        """The parts that are to be written."""
 
     @property
     def is_as_before(self) -> bool:
         """Whether nothing is to be written."""
-        return self._known is not None and not self.new and self.parts.ids == self._known.ids
+        return self._known is not None and not self.new and self.ids == self._known.ids
 
     def write(
         self,
@@ -94,8 +92,8 @@ class PartsFile:
         rows: Iterator[Iterable[Any]],
         encoder: Encoder,
         on_rows: Callable[[int], object],
-    ) -> None:
-        """Write the file.
+    ) -> WrittenFile:
+        """Write the file, and return what it is then.
 
         Args:
             target: Where it is written.
@@ -106,12 +104,12 @@ class PartsFile:
         """
         known = self._known or Parts(array("q"), array("q"))
         starts = array("q", accumulate(known.lengths, initial=len(header)))
-        new = set(self.new)
+        new_lengths = array("q")
         begin = end = 0  # what is copied next
         target.write(header)
         with self.path.open("rb") if self._known else BytesIO() as source:
-            for part, count in zip(self.parts.ids, self._rows, strict=True):
-                if part in new:
+            for part, count in zip(self.ids, self._rows, strict=True):
+                if part in self.new:
                     _copy(source, target, begin, end)
                     begin = end = 0
                     length = 0
@@ -125,11 +123,13 @@ class PartsFile:
                         _copy(source, target, begin, end)
                         begin = starts[place]
                     end = starts[place] + length
-                self.parts.lengths.append(length)
+                new_lengths.append(length)
                 on_rows(count)
             _copy(source, target, begin, end)
         target.flush()
-        self.status = os.fstat(target.fileno())
+        status = os.fstat(target.fileno())
+        parts = Parts(self.ids, new_lengths)
+        return WrittenFile(self.path.name, status.st_size, status.st_mtime_ns, parts)
 
 
 def _copy(source: BinaryIO, target: BinaryIO, begin: int, end: int) -> None:

@@ -165,16 +165,16 @@ def index_titles(connection: sqlite3.Connection, is_late: Callable[[], bool]) ->
     Raises TimeoutError when it `is_late`, and sqlite3.Error.
     """
     found = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (_SEARCH,))
-    if found.fetchone() != (_INDEX,):
-        connection.execute(f"DROP TABLE IF EXISTS {_SEARCH}")
-        try:
-            connection.execute(_INDEX)
-        except sqlite3.OperationalError as error:
-            if "no such module" not in str(error):
-                raise
-            return  # a SQLite without FTS5
     query = f"SELECT title_id FROM titles EXCEPT SELECT rowid FROM {_SEARCH}"  # noqa: S608
-    missing = {title_id for (title_id,) in connection.execute(query)}
+    try:
+        if found.fetchone() != (_INDEX,):
+            connection.execute(f"DROP TABLE IF EXISTS {_SEARCH}")
+            connection.execute(_INDEX)
+        missing = {title_id for (title_id,) in connection.execute(query)}
+    except sqlite3.OperationalError as error:
+        if "no such module" not in str(error):
+            raise
+        return  # a SQLite without FTS5
     ids = sorted(missing | changed_titles(connection))
     for first in range(0, len(ids), _TITLES_AT_ONCE):
         if first and is_late():
