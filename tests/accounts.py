@@ -22,7 +22,7 @@ LABELS = ("stores", "refusals", "missing fields", "next")
 ENDS = (*TITLE_OUTCOMES, "dead letters", "waiting in the queue", "lost")
 """How titles end, in the words of the first line."""
 _TITLES = re.compile(
-    r"(?P<site>\w+): (?P<asked>[\d,]+) titles requested: (?P<ends>.*);"
+    r"(?P<site>\w+): (?P<asked>[\d,]+) titles asked for: (?P<ends>.*);"
     r" in [\d,]+\.\d s \((?P<reason>\w+)\)"
 )
 _END = re.compile(rf"(?:^|, )([\d,]+) ({'|'.join(ENDS)})(?= \(|, |$)")

@@ -65,14 +65,14 @@ def test_what_the_page_shows_does_what_it_says(
     match command.split()[1]:
         case "crawl.py":
             assert stored(project) == {"metacritic": 3}
-            assert "rottentomatoes: 2 titles requested: 2 absent" in ended.stderr
+            assert "rottentomatoes: 2 titles asked for: 2 absent" in ended.stderr
             assert "INFO" not in ended.stderr
         case "in_turn.py":
             assert ended.stdout == "metacritic 2\nrottentomatoes 2\n"
             assert stored(project) == {"metacritic": 2, "rottentomatoes": 2}
         case _:
             assert ended.stdout == "items: 5\n"
-            assert "metacritic: 4 titles requested: 4 stored; " in ended.stderr
+            assert "metacritic: 4 titles asked for: 4 stored; " in ended.stderr
             assert stored(project) == {"metacritic": 4}
             lines = (project / "newest.jsonl").read_text("utf-8").splitlines()
             assert len([line for line in lines if json.loads(line)["scores"]]) == 4
@@ -87,7 +87,7 @@ def test_scrapys_own_command_crawls_in_the_project_and_other_spiders_are_left_al
         "    async def start(self):\n        yield {'agent': self.settings['USER_AGENT']}\n"
     )
     crawled = run("scrapy crawl rottentomatoes -a limit=1", project, replica)
-    assert "rottentomatoes: 1 titles requested: 1 stored; " in crawled.stderr
+    assert "rottentomatoes: 1 titles asked for: 1 stored; " in crawled.stderr
     plain = run("scrapy crawl plain -O plain.jsonl", project, replica)
     assert plain.returncode == 0
     assert "moviecrawler.pipelines" not in plain.stderr

@@ -185,7 +185,7 @@ class Summary:
         is_finished = stats["finish_reason"] == "finished"
         nothing = "nothing found" if is_finished else "the crawl ended first"
         titles = sum(counts.values())
-        return f"{titles:,} titles requested: {', '.join(shown) or nothing}"
+        return f"{titles:,} titles asked for: {', '.join(shown) or nothing}"
 
     def _why(self, outcome: str, count: int) -> str:
         """Return the most frequent reasons of an outcome, in brackets."""
@@ -257,7 +257,7 @@ def joint_lines(crawlers: Sequence[Crawler], unknown: str) -> list[str]:
         return []
     ends = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
     return [
-        f"all: {counts.total():,} titles requested: {ends or 'nothing found'}",
+        f"all: {counts.total():,} titles asked for: {ends or 'nothing found'}",
         *first_lines,
         f"stores: {_stores(stats)}",
         f"refusals: {'; '.join(parts['refusals']) or 'none'}",

@@ -36,7 +36,7 @@ local OF_PASS = {
     'requests',
     -- The dedupe set of the pass: a SET of ids, or a Bloom filter's bits in a STRING.
     'seen',
-    -- SET of the ids of the titles requested, when the run has a limit.
+    -- SET of the ids of the requested titles, when the run has a limit.
     'titles',
     -- ZSET: worker → until when it counts as alive (ms), unless a heartbeat renews that.
     'workers',

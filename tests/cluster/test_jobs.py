@@ -238,7 +238,7 @@ def test_what_a_spider_has_told_last_stands_in_the_outcome_and_nonsense_is_ignor
     told = Report()
     for line in (
         b'{"stats": {"item_scraped_count": 1, "pages/read": 1}}',
-        b'{"stats": {"item_scraped_count": 3}, "summary": ["3 titles requested", "3 stored"]}',
+        b'{"stats": {"item_scraped_count": 3}, "summary": ["3 titles asked for", "3 stored"]}',
         b'{"x":' + b"[" * 50_000,
         b'{"stats": 1}',
         b"\xff",
@@ -252,7 +252,7 @@ def test_what_a_spider_has_told_last_stands_in_the_outcome_and_nonsense_is_ignor
         "errors": 2,
         "pages": 0,
         "bytes": 0,
-        "summary": ["3 titles requested", "3 stored"],
+        "summary": ["3 titles asked for", "3 stored"],
     }
     assert told.outcome("finished", "finished") == Outcome(reason="finished", **figures)
     assert Report(exit_code=1).outcome("finished", "x") == Outcome(reason="x", exit_code=1)

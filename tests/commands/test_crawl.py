@@ -63,7 +63,7 @@ def test_store_that_can_not_be_reached_is_an_error_and_nothing_is_sent(
     finished = scrapy("crawl", "imdb", data=tmp_path, replica=replica, **{name: url})
     assert finished.code == 1
     assert "can't be used, so nothing is crawled: " in finished.log
-    assert finished.log.strip().splitlines()[-5].startswith("imdb: 0 titles requested")
+    assert finished.log.strip().splitlines()[-5].startswith("imdb: 0 titles asked for")
     assert "s3cret" not in finished.log
     assert "Traceback" not in finished.log
     assert counts(replica)["robots"] == 0

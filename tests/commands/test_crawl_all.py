@@ -55,13 +55,13 @@ def test_titles_of_a_file_are_fetched_wherever_their_ids_are_known(
     expected = {*of_wikidata.items(), *of_a_page.items(), ("imdb", alone["imdb"])}
     assert stored(finished) == expected
     lines = finished.log.splitlines()
-    assert "all: 7 titles requested: 7 stored" in lines
+    assert "all: 7 titles asked for: 7 stored" in lines
     assert (
         f"  unknown: 1 on imdb: line 5 of films.csv; 2 on metacritic: {alone['imdb']}, line 5 of "
         f"films.csv; 2 on rottentomatoes: {alone['imdb']}, line 5 of films.csv" in lines
     )
     again = scrapy("crawl", "all", "-a", f"ids={of_a_page['imdb']}", data=tmp_path, replica=replica)
-    assert "all: 3 titles requested: 3 stored" in again.log  # known from movies.sqlite3
+    assert "all: 3 titles asked for: 3 stored" in again.log  # known from movies.sqlite3
 
 
 def test_the_catalogue_knows_ids_of_other_sites(
@@ -87,7 +87,7 @@ def test_without_titles_each_site_has_its_usual_list_and_the_worst_end_counts(
 ) -> None:
     finished = scrapy("crawl", "all", "-a", "limit=3", data=tmp_path, replica=replica)
     assert finished.code == 0
-    assert len(re.findall(r"^  \w+: 3 titles requested: 3 stored", finished.log, re.MULTILINE)) == 3
+    assert len(re.findall(r"^  \w+: 3 titles asked for: 3 stored", finished.log, re.MULTILINE)) == 3
     budgets = 'SITE_BUDGETS={"imdb": {"per_day": 2}}'
     limited = scrapy(
         "crawl", "all", "-a", "limit=4", "-s", budgets, data=tmp_path / "2", replica=replica

@@ -402,7 +402,7 @@ ENDS: dict[str, Ending] = {
     "all is stored": Ending(
         play=meeting(ids(3)),
         code=0,
-        titles="3 titles requested: 3 stored",
+        titles="3 titles asked for: 3 stored",
         stores="sqlite 3 durable in … batches",
         next="nothing is left",
         stored=IDS[:3],
@@ -411,7 +411,7 @@ ENDS: dict[str, Ending] = {
     "titles are absent": Ending(
         play=meeting(f"{ids(1)},tt0000001"),
         code=0,
-        titles="2 titles requested: 1 stored, 1 absent (1 HTTP status 404)",
+        titles="2 titles asked for: 1 stored, 1 absent (1 HTTP status 404)",
         next="nothing is left",
         stored=IDS[:1],
         queues=BOTH,
@@ -419,61 +419,61 @@ ENDS: dict[str, Ending] = {
     "errors of the site": Ending(
         play=meeting(ids(2), faults={"500": 1}, RETRY_TIMES="1"),
         code=1,
-        titles="2 titles requested: 2 failed (2 HTTP status 500)",
+        titles="2 titles asked for: 2 failed (2 HTTP status 500)",
         next="2 failed, and the same command requests them anew",
         queues=BOTH,
     ),
     "after errors, the same command again": Ending(
         play=twice(meeting(ids(2), faults={"500": 1}, RETRY_TIMES="0"), meeting(ids(2))),
         code=0,
-        titles="2 titles requested: 2 stored",
+        titles="2 titles asked for: 2 stored",
         next="nothing is left",
         stored=IDS[:2],
     ),
     "truncated pages": Ending(
         play=meeting(ids(2), faults={"truncated": 1}, RETRY_TIMES="0"),
         code=1,
-        titles="2 titles requested: 2 failed (2 …)",
+        titles="2 titles asked for: 2 failed (2 …)",
         next="2 failed, and the same command requests them anew",
     ),
     "broken connections": Ending(
         play=meeting(ids(1), faults={"reset": 1}, RETRY_TIMES="0"),
         code=1,
-        titles="1 titles requested: 1 failed"
+        titles="1 titles asked for: 1 failed"
         " (1 DownloadFailedError: Connection was closed cleanly)",
         next="1 failed, and the same command requests them anew",
     ),
     "no answer in time": Ending(
         play=meeting(ids(1), faults={"timeout": 1}, RETRY_TIMES="0", DOWNLOAD_TIMEOUT="0.5"),
         code=1,
-        titles="1 titles requested: 1 failed (1 …)",
+        titles="1 titles asked for: 1 failed (1 …)",
         next="1 failed, and the same command requests them anew",
     ),
     "a page of no title": Ending(
         play=answered({page(0): Told(200, FULL)}, ids(2)),
         code=1,
-        titles="2 titles requested: 1 stored, 1 failed (1 …)",
+        titles="2 titles asked for: 1 stored, 1 failed (1 …)",
         next="1 failed, and the same command requests them anew",
         stored=IDS[1:2],
     ),
     "a page of another title": Ending(
         play=others_page,
         code=1,
-        titles="2 titles requested: 1 stored, 1 failed (1 …the page is that of …)",
+        titles="2 titles asked for: 1 stored, 1 failed (1 …the page is that of …)",
         next="1 failed, and the same command requests them anew",
         stored=IDS[1:2],
     ),
     "a page that redirects to itself": Ending(
         play=answered({page(0): Told(302, b"", {"Location": page(0)})}, ids(2)),
         code=1,
-        titles="2 titles requested: 1 stored, 1 failed (1 …)",
+        titles="2 titles asked for: 1 stored, 1 failed (1 …)",
         next="1 failed, and the same command requests them anew",
         stored=IDS[1:2],
     ),
     "pages that robots.txt disallows": Ending(
         play=answered({"/robots.txt": FORBIDDING}, f"ids={METACRITIC[0]}", site="metacritic"),
         code=1,
-        titles="1 titles requested: 1 disallowed (1 …)",
+        titles="1 titles asked for: 1 disallowed (1 …)",
         next="1 failed, and the same command requests them anew",
     ),
     "a robots.txt that can't be had": Ending(
@@ -485,7 +485,7 @@ ENDS: dict[str, Ending] = {
         ),
         code=1,
         reason="site_unreachable",
-        titles="1 titles requested: 1 waiting in the queue",
+        titles="1 titles asked for: 1 waiting in the queue",
         next="metacritic can't be reached: robots.txt can't be fetched: HTTP status 503; 1 requests"
         " wait in the queue, and the same command goes on with them",
         queues=BOTH,
@@ -499,7 +499,7 @@ ENDS: dict[str, Ending] = {
         ),
         code=1,
         reason="site_unreachable",
-        titles="1 titles requested: 1 waiting in the queue",
+        titles="1 titles asked for: 1 waiting in the queue",
         next="metacritic can't be reached: …refused; 1 requests wait in the queue, and the same"
         " command goes on with them",
     ),
@@ -508,7 +508,7 @@ ENDS: dict[str, Ending] = {
         play=meeting(ids(3), faults={"403": 1}, CONCURRENT_REQUESTS="1"),
         code=1,
         reason="site_stopped",
-        titles="3 titles requested: 3 waiting in the queue",
+        titles="3 titles asked for: 3 waiting in the queue",
         next="imdb is blocking us (…); imdb is paused until … UTC; 3 requests wait in the"
         " queue, and the same command goes on with them",
         queues=BOTH,
@@ -517,7 +517,7 @@ ENDS: dict[str, Ending] = {
         play=answered({page(2): DENIED}, ids(4), CONCURRENT_REQUESTS="1"),
         code=1,
         reason="site_stopped",
-        titles="4 titles requested: 2 stored, 2 waiting in the queue",
+        titles="4 titles asked for: 2 stored, 2 waiting in the queue",
         next="imdb is blocking us (…; 2 requests wait in the queue, and the same command goes on"
         " with them",
         stored=IDS[:2],
@@ -526,21 +526,21 @@ ENDS: dict[str, Ending] = {
         play=meeting(ids(2), faults={"challenge": 1}, CONCURRENT_REQUESTS="1"),
         code=1,
         reason="site_stopped",
-        titles="2 titles requested: 2 waiting in the queue",
+        titles="2 titles asked for: 2 waiting in the queue",
         next="imdb is blocking us (…",
     ),
     "too many requests": Ending(
         play=meeting(ids(2), faults={"429": 1}, CONCURRENT_REQUESTS="1"),
         code=1,
         reason="site_stopped",
-        titles="2 titles requested: 2 waiting in the queue",
+        titles="2 titles asked for: 2 waiting in the queue",
         next="imdb is blocking us (…",
     ),
     "pages that are too small": Ending(
         play=meeting(ids(4), faults={"throttle": 1}, CONCURRENT_REQUESTS="1", RETRY_TIMES="0"),
         code=1,
         reason="site_stopped",
-        titles="4 titles requested: 2 failed (2 …unexpected page…), 2 waiting in the queue",
+        titles="4 titles asked for: 2 failed (2 …unexpected page…), 2 waiting in the queue",
         next="imdb is blocking us (…; 2 requests wait in the queue, …; 2 failed, and the same"
         " command requests them anew once these are done",
     ),
@@ -548,7 +548,7 @@ ENDS: dict[str, Ending] = {
         play=twice(meeting(ids(2), faults={"403": 1}, CONCURRENT_REQUESTS="1"), meeting(ids(2))),
         code=1,
         reason="site_stopped",
-        titles="2 titles requested: 2 waiting in the queue",
+        titles="2 titles asked for: 2 waiting in the queue",
         next="imdb is blocking us (…); imdb is paused until … UTC; 2 requests wait in the"
         " queue, and the same command goes on with them",
         queues=BOTH,
@@ -557,7 +557,7 @@ ENDS: dict[str, Ending] = {
     "a list": Ending(
         play=meeting("list=top", "limit=2"),
         code=0,
-        titles="2 titles requested: 2 stored",
+        titles="2 titles asked for: 2 stored",
         next="nothing is left",
         stored="…",
     ),
@@ -565,26 +565,26 @@ ENDS: dict[str, Ending] = {
         play=meeting("list=top", faults={"403": 1}),
         code=1,
         reason="site_stopped",
-        titles="0 titles requested: the crawl ended first",
+        titles="0 titles asked for: the crawl ended first",
         next="imdb is blocking us (…; 1 requests wait in the queue, and the same command goes on"
         " with them",
     ),
     "a list that can't be fetched": Ending(
         play=meeting("list=top", faults={"500": 1}, RETRY_TIMES="0"),
         code=1,
-        titles="0 titles requested: the list could not be read (1 …)",
+        titles="0 titles asked for: the list could not be read (1 …)",
         next="1 failed, and the same command requests them anew",
     ),
     "a list that can't be read": Ending(
         play=answered({"/chart/top/": Told(200, FULL)}, "list=top"),
         code=1,
-        titles="0 titles requested: the list could not be read (1 …)",
+        titles="0 titles asked for: the list could not be read (1 …)",
         next="1 failed, and the same command requests them anew",
     ),
     "a list that redirects to itself": Ending(
         play=answered({"/chart/top/": Told(302, b"", {"Location": "/chart/top/"})}, "list=top"),
         code=1,
-        titles="0 titles requested: the list could not be read (1 …)",
+        titles="0 titles asked for: the list could not be read (1 …)",
         next="1 failed, and the same command requests them anew",
     ),
     "a list that names nothing": Ending(
@@ -595,20 +595,20 @@ ENDS: dict[str, Ending] = {
             site="metacritic",
         ),
         code=0,
-        titles="0 titles requested: nothing found",
+        titles="0 titles asked for: nothing found",
         next="nothing is left",
     ),
     "a part of a list that can't be fetched": Ending(
         play=a_list_in_two_parts(Told(500)),
         code=1,
-        titles="2 titles requested: 2 stored, 1 list pages could not be read (1 HTTP status 500)",
+        titles="2 titles asked for: 2 stored, 1 list pages could not be read (1 HTTP status 500)",
         next="1 failed, and the same command requests them anew",
         stored=METACRITIC[:2],
     ),
     "a part of a list that is cut off": Ending(
         play=a_list_in_two_parts(Told(200, b"<urlset><url><loc>https://www.metacritic.c")),
         code=1,
-        titles="2 titles requested: 2 stored, 1 list pages could not be read (1 …)",
+        titles="2 titles asked for: 2 stored, 1 list pages could not be read (1 …)",
         next="1 failed, and the same command requests them anew",
         stored=METACRITIC[:2],
     ),
@@ -617,7 +617,7 @@ ENDS: dict[str, Ending] = {
         play=meeting(ids(4), SITE_BUDGETS='{"127.0.0.1": {"per_second": 50, "per_day": 2}}'),
         code=3,
         reason="budget_spent",
-        titles="4 titles requested: 2 stored, 2 waiting in the queue",
+        titles="4 titles asked for: 2 stored, 2 waiting in the queue",
         next="the daily budget is exhausted; imdb is paused until … 00:00 UTC; 2 requests wait"
         " in the queue, and the same command goes on with them",
         stored=IDS[:2],
@@ -627,7 +627,7 @@ ENDS: dict[str, Ending] = {
         play=meeting(ids(4), FRONTIER_MAX_PAGES="2"),
         code=3,
         reason="recycled",
-        titles="4 titles requested: 2 stored, 2 waiting in the queue",
+        titles="4 titles asked for: 2 stored, 2 waiting in the queue",
         next="2 requests wait in the queue, and the same command goes on with them",
         stored=IDS[:2],
         queues=BOTH,
@@ -636,7 +636,7 @@ ENDS: dict[str, Ending] = {
         play=answered({page(0): Told(200, FULL)}, ids(4), FRONTIER_MAX_PAGES="2"),
         code=1,
         reason="recycled",
-        titles="4 titles requested: 1 stored, 1 failed (1 …), 2 waiting in the queue",
+        titles="4 titles asked for: 1 stored, 1 failed (1 …), 2 waiting in the queue",
         next="2 requests wait in the queue, and the same command goes on with them; 1 failed, and"
         " the same command requests them anew once these are done",
         stored=IDS[1:2],
@@ -645,7 +645,7 @@ ENDS: dict[str, Ending] = {
         play=meeting(ids(6), CLOSESPIDER_ITEMCOUNT="1", CONCURRENT_REQUESTS="1"),
         code=3,
         reason="closespider_itemcount",
-        titles="6 titles requested: … stored, … waiting in the queue",
+        titles="6 titles asked for: … stored, … waiting in the queue",
         next="… requests wait in the queue, and the same command goes on with them",
         stored="…",
     ),
@@ -653,7 +653,7 @@ ENDS: dict[str, Ending] = {
         play=told_to_end(signal.SIGTERM),
         code=3,
         reason="shutdown",
-        titles="6 titles requested: … stored, … waiting in the queue",
+        titles="6 titles asked for: … stored, … waiting in the queue",
         next="… requests wait in the queue, and the same command goes on with them",
         queues=BOTH,
         stored="…",
@@ -662,21 +662,21 @@ ENDS: dict[str, Ending] = {
         play=told_to_end(signal.SIGINT),
         code=3,
         reason="shutdown",
-        titles="6 titles requested: … stored, … waiting in the queue",
+        titles="6 titles asked for: … stored, … waiting in the queue",
         next="… requests wait in the queue, and the same command goes on with them",
         stored="…",
     ),
     "after SIGTERM, the same command again": Ending(
         play=twice(told_to_end(signal.SIGTERM), meeting(ids(6))),
         code=0,
-        titles="6 titles requested: 6 stored",
+        titles="6 titles asked for: 6 stored",
         next="nothing is left",
         stored=IDS[:6],
     ),
     "after kill -9, the same command again": Ending(
         play=killed,
         code=0,
-        titles="4 titles requested: 4 stored",
+        titles="4 titles asked for: 4 stored",
         next="nothing is left",
         stored=IDS[:4],
         queues=BOTH,
@@ -685,7 +685,7 @@ ENDS: dict[str, Ending] = {
     "another worker has failed a title": Ending(
         play=after_another_worker_failed,
         code=1,
-        titles="3 titles requested: 2 stored, 1 failed",
+        titles="3 titles asked for: 2 stored, 1 failed",
         next="1 failed, and the same command requests them anew",
         stored=IDS[1:3],
         queues=BOTH,
@@ -693,7 +693,7 @@ ENDS: dict[str, Ending] = {
     "FRONTIER_RUN a second time": Ending(
         play=twice(meeting(ids(2), FRONTIER_RUN="weekly"), meeting(ids(2), FRONTIER_RUN="weekly")),
         code=0,
-        titles="2 titles requested: 2 stored",
+        titles="2 titles asked for: 2 stored",
         stores="…",
         next="nothing is left",
         stored=IDS[:2],
@@ -705,14 +705,14 @@ ENDS: dict[str, Ending] = {
             meeting(ids(2), FRONTIER_RUN="weekly"),
         ),
         code=1,
-        titles="2 titles requested: 2 failed",
+        titles="2 titles asked for: 2 failed",
         next="2 failed, and another FRONTIER_RUN requests them anew",
     ),
     "FRONTIER_RUN with other arguments": Ending(
         play=twice(meeting(ids(1), FRONTIER_RUN="weekly"), meeting(ids(2), FRONTIER_RUN="weekly")),
         code=1,
         reason="frontier_refused",
-        titles="0 titles requested: the crawl ended first",
+        titles="0 titles asked for: the crawl ended first",
         next="run 'weekly' was started with …; this worker has …; nothing was requested",
         stored=IDS[:1],
         queues=BOTH,
@@ -722,14 +722,14 @@ ENDS: dict[str, Ending] = {
         play=with_a_broken_pipeline,
         code=1,
         has_traceback=True,
-        titles="2 titles requested: 2 dead letters",
+        titles="2 titles asked for: 2 dead letters",
         next="`scrapy deadletters` has 2 requests that were given up",
         queues=BOTH,
     ),
     "dead letters that were queued again": Ending(
         play=requeued,
         code=0,
-        titles="… titles requested: … stored",
+        titles="… titles asked for: … stored",
         next="nothing is left",
         stored=IDS[:2],
         queues=BOTH,
@@ -737,7 +737,7 @@ ENDS: dict[str, Ending] = {
     "a bad seed": Ending(
         play=seeded,
         code=1,
-        titles="… titles requested: 1 stored…",
+        titles="… titles asked for: 1 stored…",
         next="`scrapy deadletters` has 1 requests that were given up",
         stored=IDS[:1],
         queues=("redis",),
@@ -747,7 +747,7 @@ ENDS: dict[str, Ending] = {
         play=meeting(ids(2), DATABASE_URL="postgresql://127.0.0.1:1/films"),
         code=1,
         reason="store_unavailable",
-        titles="0 titles requested: the crawl ended first",
+        titles="0 titles asked for: the crawl ended first",
         stores="…postgres can't be used…",
         next="postgres can't be used, so nothing is crawled: …127.0.0.1…; nothing was requested;"
         " the same command begins again; the catalogue can't be asked",
@@ -756,7 +756,7 @@ ENDS: dict[str, Ending] = {
         play=meeting(ids(2), MONGO_URL="mongodb://127.0.0.1:1/films?serverSelectionTimeoutMS=50"),
         code=1,
         reason="store_unavailable",
-        titles="0 titles requested: the crawl ended first",
+        titles="0 titles asked for: the crawl ended first",
         stores="…mongo can't be used…",
         next="mongo can't be used, so nothing is crawled: …; nothing was requested; the same"
         " command begins again",
@@ -765,7 +765,7 @@ ENDS: dict[str, Ending] = {
         play=with_s3_away,
         code=1,
         reason="store_unavailable",
-        titles="0 titles requested: the crawl ended first",
+        titles="0 titles asked for: the crawl ended first",
         stores="…can't be used…",
         next="… can't be used, so nothing is crawled: …; nothing was requested; the same command"
         " begins again",
@@ -780,7 +780,7 @@ ENDS: dict[str, Ending] = {
         ),
         code=1,
         reason="store_unavailable",
-        titles="2 titles requested: 2 waiting in the queue",
+        titles="2 titles asked for: 2 waiting in the queue",
         stores="postgres 0 durable, 2 spooled …",
         next="postgres has taken nothing for 0.5 s, and nothing else is left to do; 2 requests wait"
         " in the queue, and the same command goes on with them; 2 items are spooled, and the next"
@@ -791,7 +791,7 @@ ENDS: dict[str, Ending] = {
         play=with_a_locked_database,
         code=1,
         reason="store_unavailable",
-        titles="2 titles requested: 2 waiting in the queue",
+        titles="2 titles asked for: 2 waiting in the queue",
         stores="sqlite 0 durable, 2 spooled in …",
         next="sqlite has taken nothing for 0.5 s, and nothing else is left to do; 2 requests wait"
         " in the queue, and the same command goes on with them; 2 items are spooled, and the next"
@@ -802,7 +802,7 @@ ENDS: dict[str, Ending] = {
     "after a locked database, the same command again": Ending(
         play=twice(with_a_locked_database, meeting(ids(2))),
         code=0,
-        titles="2 titles requested: 2 stored",
+        titles="2 titles asked for: 2 stored",
         next="nothing is left",
         stored=IDS[:2],
         is_long=True,
@@ -810,7 +810,7 @@ ENDS: dict[str, Ending] = {
     "a store that writes while nobody may wait": Ending(
         play=meeting(ids(3), FRONTIER_PATIENCE="0"),
         code=0,
-        titles="3 titles requested: 3 stored",
+        titles="3 titles asked for: 3 stored",
         next="nothing is left",
         stored=IDS[:3],
         queues=BOTH,
@@ -818,7 +818,7 @@ ENDS: dict[str, Ending] = {
     "a store that rejects a title": Ending(
         play=with_a_store_that_refuses,
         code=1,
-        titles="3 titles requested: 2 stored, 1 failed (1 rejected by sqlite)",
+        titles="3 titles asked for: 2 stored, 1 failed (1 rejected by sqlite)",
         stores="sqlite 2 durable, 1 rejected in … batches",
         next="1 failed, and the same command requests them anew",
         stored=[IDS[0], IDS[2]],
@@ -826,7 +826,7 @@ ENDS: dict[str, Ending] = {
     "nowhere to write what was rejected": Ending(
         play=with_nowhere_to_write_what_is_rejected,
         code=1,
-        titles="3 titles requested: 2 stored, 1 failed (1 rejected by sqlite)",
+        titles="3 titles asked for: 2 stored, 1 failed (1 rejected by sqlite)",
         stores="…; 1 rejected items could not be written to rejected.jsonl",
         next="1 failed, and the same command requests them anew",
         stored=[IDS[0], IDS[2]],
@@ -835,7 +835,7 @@ ENDS: dict[str, Ending] = {
     "datasets": Ending(
         play=of_datasets([KETTLE], "list=all"),
         code=0,
-        titles="1 titles requested: 1 stored",
+        titles="1 titles asked for: 1 stored",
         next="nothing is left",
         stored=["tt0900001"],
         queues=BOTH,
@@ -843,21 +843,21 @@ ENDS: dict[str, Ending] = {
     "datasets with a damaged row": Ending(
         play=of_datasets([KETTLE, DAMAGED], "list=all"),
         code=1,
-        titles="2 titles requested: 1 stored, 1 failed (1 …)",
+        titles="2 titles asked for: 1 stored, 1 failed (1 …)",
         next="1 failed, and the same command requests them anew",
         stored=["tt0900001"],
     ),
     "datasets with a row without a title": Ending(
         play=of_datasets([KETTLE, UNTITLED], "list=all"),
         code=0,
-        titles="2 titles requested: 1 stored, 1 absent (1 …)",
+        titles="2 titles asked for: 1 stored, 1 absent (1 …)",
         next="nothing is left",
         stored=["tt0900001"],
     ),
     "datasets while the site refuses us": Ending(
         play=twice(meeting(ids(1), faults={"403": 1}), of_datasets([KETTLE], "ids=tt0900001")),
         code=0,
-        titles="1 titles requested: 1 stored",
+        titles="1 titles asked for: 1 stored",
         next="nothing is left",
         stored=["tt0900001"],
         queues=BOTH,
@@ -865,27 +865,27 @@ ENDS: dict[str, Ending] = {
     "datasets without a title": Ending(
         play=of_datasets([KETTLE], "ids=tt0900001,tt0900009"),
         code=0,
-        titles="2 titles requested: 1 stored, 1 absent (1 …)",
+        titles="2 titles asked for: 1 stored, 1 absent (1 …)",
         next="nothing is left",
         stored=["tt0900001"],
     ),
     "datasets that can't be fetched": Ending(
         play=of_datasets([KETTLE], "ids=tt0900001", **{"title.basics": Told(404)}),
         code=1,
-        titles="1 titles requested: 1 failed (1 IMDb's datasets: …)",
+        titles="1 titles asked for: 1 failed (1 IMDb's datasets: …)",
         next="1 failed, and the same command requests them anew",
     ),
     "datasets without rows": Ending(
         play=of_datasets([], "list=all"),
         code=1,
-        titles="0 titles requested: the list could not be read (1 …no rows…)",
+        titles="0 titles asked for: the list could not be read (1 …no rows…)",
         next="1 failed, and the same command requests them anew",
     ),
     "datasets that are away": Ending(
         play=meeting("via=datasets", "list=all", IMDB_DATASETS_URL=AWAY, FRONTIER_PATIENCE="0.5"),
         code=1,
         reason="site_unreachable",
-        titles="0 titles requested: the crawl ended first",
+        titles="0 titles asked for: the crawl ended first",
         next="imdb-datasets can't be reached: …refused; 1 requests wait in the queue, and the same"
         " command goes on with them",
     ),
@@ -893,14 +893,14 @@ ENDS: dict[str, Ending] = {
     "all that is due is stored": Ending(
         play=due(),
         code=0,
-        titles="4 titles requested: 4 stored",
+        titles="4 titles asked for: 4 stored",
         next="nothing is left; 0 titles are due now, the next one on …",
         stored=IDS[:4],
     ),
     "due titles that fail": Ending(
         play=due({"500": 1}, RETRY_TIMES="0"),
         code=1,
-        titles="4 titles requested: 4 failed (4 HTTP status 500)",
+        titles="4 titles asked for: 4 failed (4 HTTP status 500)",
         next="4 failed, and the catalogue has them requested when they are due again; 0 titles are"
         " due now, the next one on …",
     ),
@@ -908,7 +908,7 @@ ENDS: dict[str, Ending] = {
         play=due(SITE_BUDGETS='{"127.0.0.1": {"per_day": 2}}'),
         code=3,
         reason="budget_spent",
-        titles="4 titles requested: 2 stored, 2 waiting in the queue",
+        titles="4 titles asked for: 2 stored, 2 waiting in the queue",
         next="…daily budget is exhausted; …; 3 requests wait in the queue, and the same command"
         " goes on with them; 2 titles are due now, the next one on …",
         stored=IDS[:2],
@@ -917,28 +917,28 @@ ENDS: dict[str, Ending] = {
         play=due({"403": 1}),
         code=1,
         reason="site_stopped",
-        titles="4 titles requested: 4 waiting in the queue",
+        titles="4 titles asked for: 4 waiting in the queue",
         next="imdb is blocking us (…; 5 requests wait in the queue, and the same command goes on…",
     ),
     # --- Archived pages ---------------------------------------------------------------------------
     "a replay": Ending(
         play=replayed(lambda body: body),
         code=0,
-        titles="2 titles requested: 2 stored",
+        titles="2 titles asked for: 2 stored",
         next="nothing is left",
         stored=IDS[:2],
     ),
     "a replay of a page that can't be read": Ending(
         play=replayed(lambda _: gzip.compress(FULL)),
         code=1,
-        titles="2 titles requested: 1 stored, 1 failed (1 …)",
+        titles="2 titles asked for: 1 stored, 1 failed (1 …)",
         next="1 failed, and the same command requests them anew",
         stored=IDS[1:2],
     ),
     "a replay of a damaged page": Ending(
         play=replayed(lambda body: body[: len(body) // 2]),
         code=1,
-        titles="2 titles requested: 1 stored, 1 failed (1 …)",
+        titles="2 titles asked for: 1 stored, 1 failed (1 …)",
         next="1 failed, and the same command requests them anew",
         stored=IDS[1:2],
     ),
@@ -947,7 +947,7 @@ ENDS: dict[str, Ending] = {
         play=meeting(ids(2), REDIS_URL="redis://127.0.0.1:1/0"),
         code=1,
         reason="frontier_unreachable",
-        titles="0 titles requested: the crawl ended first",
+        titles="0 titles asked for: the crawl ended first",
         next="Redis at REDIS_URL can't be used: …; nothing was requested; the same command begins"
         " again",
     ),
@@ -955,7 +955,7 @@ ENDS: dict[str, Ending] = {
         play=with_redis_gone,
         code=1,
         reason="frontier_unreachable",
-        titles="20 titles requested: … waiting in the queue",
+        titles="20 titles asked for: … waiting in the queue",
         next="Redis at REDIS_URL can't be used: …, for 1 s; … requests wait in the queue,"
         " and the same command goes on with them",
         stored="…",
@@ -963,7 +963,7 @@ ENDS: dict[str, Ending] = {
     "a damaged file of the queue": Ending(
         play=with_a_damaged_queue,
         code=0,
-        titles="2 titles requested: 2 stored",
+        titles="2 titles asked for: 2 stored",
         next="nothing is left",
         stored=IDS[:2],
     ),
@@ -971,14 +971,14 @@ ENDS: dict[str, Ending] = {
         play=with_a_newer_queue,
         code=1,
         reason="frontier_refused",
-        titles="0 titles requested: the crawl ended first",
+        titles="0 titles asked for: the crawl ended first",
         next="…queue.sqlite3 was made by a newer version of moviecrawler …; nothing was requested",
     ),
     "a folder where the queue should be": Ending(
         play=with_a_folder_as_queue,
         code=1,
         reason="frontier_unreachable",
-        titles="0 titles requested: the crawl ended first",
+        titles="0 titles asked for: the crawl ended first",
         next="…; nothing was requested; the same command begins again",
     ),
 }
@@ -1011,7 +1011,7 @@ def test_a_crawl_ends(ending: Ending, queue: str, request: pytest.FixtureRequest
     assert finished.code == ending.code, finished.log
     said = finished.summary
     told = {
-        "titles": f"{said.asked:,} titles requested: {said.titles}",
+        "titles": f"{said.asked:,} titles asked for: {said.titles}",
         "reason": said.reason,
         "stores": said.stores,
         "next": said.next,
@@ -1056,7 +1056,7 @@ def test_wrong_usage_has_a_code_of_its_own_and_no_summary(
 ) -> None:
     finished = scrapy("crawl", "imdb", *wrong, data=tmp_path, replica=replica)
     assert finished.code == 2
-    assert "titles requested" not in finished.log
+    assert "titles asked for" not in finished.log
     assert counts(replica)["robots"] == 0
 
 

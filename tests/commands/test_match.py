@@ -93,7 +93,7 @@ def test_without_a_second_file_stored_titles_and_the_datasets_are_compared(
     # And what was found is a list for a crawl.
     (tmp_path / "found.csv").write_text(ended.output, newline="")
     crawled = crawling.crawl("imdb", "file=found.csv", "via=pages", data=tmp_path, replica=replica)
-    assert "2 titles requested: 2 absent" in crawled.log
+    assert "2 titles asked for: 2 absent" in crawled.log
     assert "rows without an id or URL of imdb: 2 of 4, first line 4 of found.csv" in crawled.log
 
 

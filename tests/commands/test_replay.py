@@ -272,7 +272,7 @@ def test_pages_that_give_no_title_fail_and_are_told(
     assert ended.code == 1
     assert ended.stat("frontier/run/failed") == total == TITLES
     assert log in ended.log
-    assert f"replay: {TITLES} titles requested: {TITLES} failed" in ended.log
+    assert f"replay: {TITLES} titles asked for: {TITLES} failed" in ended.log
 
 
 @pytest.mark.promise("A replay asks no site, and goes on where it was broken off.")

@@ -185,7 +185,7 @@ def test_titles_whose_rows_are_the_same_are_read_again_only_if_the_store_lacks_t
         """Crawl once more, and return the titles that were written."""
         before = {movie.site_id: movie.scraped_at for movie in sqlite_movies(data)}
         found = crawl(host, data, "via=datasets", "list=all", FRESHNESS_MARGIN="0")
-        assert (found.code, "3 titles requested: 3 stored" in found.log) == (0, True), found.log
+        assert (found.code, "3 titles asked for: 3 stored" in found.log) == (0, True), found.log
         after = {movie.site_id: movie.scraped_at for movie in sqlite_movies(data)}
         return {str(site_id) for site_id in after if after[site_id] != before.get(site_id)}
 

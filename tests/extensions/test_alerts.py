@@ -26,12 +26,12 @@ from tests.services.replica import IDS
 pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
 
 WRONG = {"finish_reason": "finished", "frontier/dead_letters": 1}
-LINES = ["imdb: 100 titles requested", "stores: none"]
+LINES = ["imdb: 100 titles asked for", "stores: none"]
 TEXT = """\
 imdb: something is wrong
 - requests that became dead letters: 1
 
-imdb: 100 titles requested
+imdb: 100 titles asked for
 stores: none"""
 
 
@@ -67,7 +67,7 @@ def test_a_crawl_posts_what_is_wrong_with_it_and_its_summary(
     text = next(message["text"] for message in hook.messages if "text" in message)
     assert text.startswith(
         "imdb: something is wrong\n- none of 3 requested titles was stored\n\n"
-        "imdb: 3 titles requested"
+        "imdb: 3 titles asked for"
     )
     assert len(text.splitlines()) == 3 + 5
     assert len(hook.messages) == 2

@@ -17,7 +17,7 @@ THIRTY = ",".join(IDS[:30])
 
 def summary(finished: Finished) -> dict[str, str]:
     """Return its lines by what each begins with."""
-    lines = re.findall(r"^\w+: [\d,]+ titles requested(?:.*\n){5}", finished.log, re.MULTILINE)[
+    lines = re.findall(r"^\w+: [\d,]+ titles asked for(?:.*\n){5}", finished.log, re.MULTILINE)[
         -1
     ].splitlines()
     told = dict(line.strip().split(": ", 1) for line in lines)
@@ -36,7 +36,7 @@ def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
     )
     told = summary(finished)
     ended = r"30 stored, 1 absent \(1 HTTP status 404\)"
-    assert re.fullmatch(rf"31 titles requested: {ended}; in [\d.]+ s \(finished\)", told["imdb"])
+    assert re.fullmatch(rf"31 titles asked for: {ended}; in [\d.]+ s \(finished\)", told["imdb"])
     assert re.fullmatch(
         r"postgres 31 durable in \d+ batches; sqlite 31 durable in \d+ batches", told["stores"]
     )
@@ -51,14 +51,14 @@ def test_summary_tells_what_waits_in_the_shared_queue(
 ) -> None:
     urls = {"REDIS_URL": redis_url, "FRONTIER_MAX_PAGES": "5", "FRONTIER_RUN": "five"}
     told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, **urls))
-    assert told["imdb"].startswith("30 titles requested: 5 stored, 25 waiting in the queue; ")
+    assert told["imdb"].startswith("30 titles asked for: 5 stored, 25 waiting in the queue; ")
     assert told["next"] == ("25 requests wait in the queue, and the same command goes on with them")
 
 
 def test_summary_names_the_reasons_of_failures(replica: ReplicaProcess, tmp_path: Path) -> None:
     change(replica, faults={"500": 0.5, "truncated": 0.5})
     told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, RETRY_TIMES="0"))
-    assert told["imdb"].startswith("30 titles requested: 30 failed (")
+    assert told["imdb"].startswith("30 titles asked for: 30 failed (")
     assert "HTTP status 500" in told["imdb"]
     assert "http://" not in told["imdb"]
 
@@ -68,7 +68,7 @@ def test_a_crawl_that_cannot_begin_has_a_summary(tmp_path: Path) -> None:
         crawl("imdb", "ids=tt0000001", data=tmp_path, DATABASE_URL="postgresql://127.0.0.1:1/x")
     )
     assert re.fullmatch(
-        r"0 titles requested: the crawl ended first; in [\d.]+ s \(store_unavailable\)",
+        r"0 titles asked for: the crawl ended first; in [\d.]+ s \(store_unavailable\)",
         told["imdb"],
     )
     assert "postgres can't be used" in told["stores"]
@@ -95,7 +95,7 @@ def test_a_list_that_can_not_be_read_is_not_an_empty_one(
     finished = crawl("metacritic", "limit=5", data=tmp_path, replica=replica, RETRY_TIMES="0")
     assert finished.code == 1
     assert summary(finished)["metacritic"].startswith(
-        "0 titles requested: the list could not be read (1 HTTP status 500); "
+        "0 titles asked for: the list could not be read (1 HTTP status 500); "
     )
 
 
@@ -108,6 +108,6 @@ def test_summary_is_on_standard_error_whatever_becomes_of_the_log(
 ) -> None:
     finished = scrapy(*crawl_command("imdb", "limit=2"), *quiet, data=tmp_path, replica=replica)
     assert len(finished.log.splitlines()) == 5
-    assert summary(finished)["imdb"].startswith("2 titles requested: 2 stored; in ")
+    assert summary(finished)["imdb"].startswith("2 titles asked for: 2 stored; in ")
     if "--logfile" in quiet:
         assert "next: nothing is left" in (tmp_path / "crawl.log").read_text("utf-8")

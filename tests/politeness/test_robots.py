@@ -100,7 +100,7 @@ def test_a_crawl_ends_as(told: Told, end: str, tmp_path: Path) -> None:
         absent = {"movie/0": "absent", "movie/1": "absent"}
         assert finished.misses == (absent if end == "finished" else {})
         assert sorted(site.pages) == (["/movie/0/", "/movie/1/"] if end == "finished" else [])
-        waiting = "2 titles requested: 2 waiting in the queue"
+        waiting = "2 titles asked for: 2 waiting in the queue"
         assert (waiting in finished.log) == (end != "finished")
 
 
