@@ -109,7 +109,9 @@ class Relation:
 
 def describe(connection: sqlite3.Connection) -> Iterator[Relation]:
     """Yield what each table and view of a database is, and what Postgres has beside these."""
-    for table in (*TABLES, *CSV_TABLES, *CATALOGUE):
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    exported = [table for table in CSV_TABLES if (table.name,) in found]
+    for table in (*TABLES, *exported, *CATALOGUE):
         yield Relation(
             name=table.name,
             meaning=table.meaning,
@@ -119,11 +121,11 @@ def describe(connection: sqlite3.Connection) -> Iterator[Relation]:
     derived = _derived(connection)
     files = {name: f"What {name.removeprefix('csv_')}.csv has." for name in csv_views(())}
     for view, meaning in (VIEWS | files).items():
-        found = connection.execute(f"SELECT * FROM {view} LIMIT 0").description
+        shown = connection.execute(f"SELECT * FROM {view} LIMIT 0").description
         yield Relation(
             name=view,
             meaning=meaning,
-            columns=[_of_view(view, name, derived) for name, *_ in found],
+            columns=[_of_view(view, name, derived) for name, *_ in shown],
             is_view=True,
         )
 
