@@ -24,7 +24,7 @@ rated = ("uk_certificate", str | None, dataclasses.field(default=None))
 items.Movie = dataclasses.make_dataclass(
     "Movie", [rated], bases=(items.Movie,), kw_only=True, slots=True
 )
-stars = dataclasses.replace(sites.SCORES["tomatometer"], columns=("stars", "star_votes"))
+stars = sites.SCORES["tomatometer"]._replace(columns=("stars", "star_votes"))
 sites.SCORES["stars"] = stars
 sites.SCORE_SITES["stars"] = "rottentomatoes"
 
