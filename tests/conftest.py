@@ -30,7 +30,6 @@ gc.disable()
 collect_ignore = ["filmograph"]
 pytest_plugins = [
     "tests.groups",
-    "tests.coroutines",
     "tests.services.postgres",
     "tests.services.mongo",
     "tests.services.s3",

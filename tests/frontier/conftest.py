@@ -1,7 +1,6 @@
 """A client of Redis for tests that are coroutines, and a spider without a crawl."""
 
-import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,11 +12,11 @@ from moviecrawler.spiders.imdb import ImdbSpider
 
 
 @pytest.fixture
-def client(runner: asyncio.Runner, redis_url: str) -> Iterator[Any]:
+async def client(redis_url: str) -> AsyncIterator[Any]:
     """Return a client of an empty Redis."""
     client = connect(redis_url)
     yield client
-    runner.run(client.aclose())
+    await client.aclose()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -58,18 +58,16 @@ ONCE = worker("one", is_once=True)
 
 
 @pytest.fixture(params=["sqlite", "redis"])
-def outside(
-    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path
-) -> Iterator[Outside]:
+async def outside(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Outside]:
     """Return each of the backends, with what may befall its queue."""
     if request.param == "sqlite":
         file = OutsideOfSqlite(tmp_path)
         yield file
-        runner.run(file.close())
+        await file.close()
     else:
         client = connect(request.getfixturevalue("redis_url"))
         yield OutsideOfRedis(client)
-        runner.run(client.aclose())
+        await client.aclose()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -57,11 +57,11 @@ TABLES = [
 
 
 @pytest.fixture
-def file_side(runner: asyncio.Runner, tmp_path: Path) -> Iterator[OutsideOfSqlite]:
+async def file_side(tmp_path: Path) -> AsyncIterator[OutsideOfSqlite]:
     """Return the backend of a file, with what may befall its queue."""
     file_side = OutsideOfSqlite(tmp_path)
     yield file_side
-    runner.run(file_side.close())
+    await file_side.close()
 
 
 @pytest.fixture
@@ -71,11 +71,11 @@ def queue(file_side: OutsideOfSqlite) -> SqliteBackend:
 
 
 @pytest.fixture
-def other(runner: asyncio.Runner, tmp_path: Path) -> Iterator[SqliteBackend]:
+async def other(tmp_path: Path) -> AsyncIterator[SqliteBackend]:
     """Return another backend on the same folder, as another process has."""
     other = SqliteBackend(tmp_path)
     yield other
-    runner.run(other.close())
+    await other.close()
 
 
 def files(folder: Path) -> list[str]:

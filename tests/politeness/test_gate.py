@@ -13,7 +13,7 @@ from scrapy.http import Response
 from moviecrawler.politeness.gate import Closed, Disallowed
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.spiders.metacritic import MetacriticSpider
-from tests.chain import Chain, VirtualLoop, page
+from tests.chain import Chain, page
 
 HOME = "https://www.metacritic.com"
 API = "https://backend.metacritic.com"
@@ -21,7 +21,6 @@ NOON = 1_790_000_000 // 86_400 * 86_400 + 43_200
 """A Unix time at noon."""
 HOUR = 3600.0
 DAY = 24 * HOUR
-EVENT_LOOP = VirtualLoop
 
 
 class World:
