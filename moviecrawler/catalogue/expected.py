@@ -1,6 +1,6 @@
-"""Reads the facts that pages and lists of films are compared with.
+"""Reads from the catalogue the facts of titles that pages and lists of films are compared with.
 
-They are those of titles and of their rivals.
+A title's rivals are other titles of the same name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _RIVALS = read_sql("rivals.sql")
 _KNOWN = read_sql("known.sql")
 _MAX_RIVALS = 10
-"""Other titles of the same name that a page is compared with."""
+"""A page is compared with at most so many rivals of its title."""
 _KNOWN_BATCH = 10_000
 """Rows that are fetched at once."""
 
@@ -51,12 +51,12 @@ def expected_titles(cursor: Cursor, site: Site, titles: Collection[int]) -> dict
 
 
 def known_titles(store: Database) -> Iterator[Title]:
-    """Yield the titles that have an IMDb id, in batches so that they need not fit into memory.
+    """Yield the named titles with an IMDb id, in batches so that they need not fit into memory.
 
     Raises TransientStoreError.
     """
     with store.transaction() as cursor:
-        # The query runs until the caller has read all rows.
+        # Fetching a batch may take as long as the caller takes with the one before.
         cursor.execute("SET LOCAL statement_timeout = 0")
         with cursor.connection.cursor("known_titles", cursor_factory=NamedTupleCursor) as rows:
             rows.itersize = _KNOWN_BATCH
@@ -66,6 +66,7 @@ def known_titles(store: Database) -> Iterator[Title]:
 
 
 def _facts(row: Any, rivals: list[TitleFacts] | None = None) -> TitleFacts:
+    """Return a row of known.sql, whose columns but title_id are fields of TitleFacts."""
     facts = row._asdict()
     del facts["title_id"]
     return TitleFacts(**facts, rivals=rivals or [])

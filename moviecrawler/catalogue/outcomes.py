@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.database.connection import as_json, storable
@@ -45,7 +45,7 @@ _REMOVE_ID = (
     " SET site_id = NULL, id_source = NULL, id_confidence = NULL, id_verified = false"
     " WHERE title_id = %s AND site = %s AND site_id = %s"
 )
-_SURER_HOLDER = (
+_OTHER_HOLDER = (
     "SELECT coalesce(t.imdb_id, t.title) AS name FROM title_sites s JOIN titles t USING (title_id)"
     " WHERE s.site = %s AND s.site_id = %s AND s.title_id <> %s AND s.id_verified"
     " AND (s.id_source = 'given' OR s.id_confidence >= %s)"
@@ -55,12 +55,26 @@ LISTED_SOURCES: tuple[IdSource, ...] = ("list", "sitemap")
 """Sources of candidate ids, the weakest first."""
 
 
+class Verdict(NamedTuple):
+    """What was decided of an id: whether it is the title's, and why."""
+
+    site_id: str
+    decision: str
+    """accepted, review or refused."""
+    reasons: list[str]
+
+
 def write_outcomes(
     cursor: Cursor, outcomes: Sequence[Fetched | CoveredBySeries], figures: Counter[str]
 ) -> None:
-    """Write when titles are due again, in a transaction under `lock_titles`.
+    """Write outcomes: due dates, decisions on candidate ids, and the ids of accepted pages.
 
-    Those of unknown titles are ignored. `figures` counts as those of `pipelines.store.Store`.
+    Call it in a transaction under `lock_titles`. Outcomes of unknown titles are ignored.
+
+    Args:
+        cursor: Of that transaction.
+        outcomes: Later ones override earlier ones of the same title and site.
+        figures: `crowded_searches` is added to it.
     """
     ends: list[Fetched] = []
     for outcome in outcomes:
@@ -68,12 +82,14 @@ def write_outcomes(
             continue
         if outcome.other_id and outcome.title_id:
             _review_page(cursor, outcome)
-        end = (
-            outcome if outcome.evidence is None else _outcome_of_candidate(cursor, outcome, figures)
-        )
+        if outcome.evidence is None:
+            end: Fetched | None = outcome
+        else:
+            end = _outcome_of_candidate(cursor, outcome, figures)
         if end is not None:
             ends.append(end)
     if ends:
+        # Of a title's outcomes on one site, fetched.sql takes the one with the highest n.
         rows = [{"n": n, **asdict(end)} for n, end in enumerate(ends)]
         cursor.execute(_FETCHED, {"outcomes": _as_json(rows)})
     covered = [asdict(season) for season in outcomes if isinstance(season, CoveredBySeries)]
@@ -104,16 +120,21 @@ def _review_page(cursor: Cursor, outcome: Fetched) -> None:
 def _outcome_of_candidate(
     cursor: Cursor, outcome: Fetched, figures: Counter[str]
 ) -> Fetched | None:
-    """Store the decision on a page, and reject an id that is not the title's.
+    """Store the decision on a candidate id.
 
-    Return the title's outcome, if there is one.
+    Remove the id from the title if its page was refused or needs a review, and no further candidate
+    id will be tried.
+
+    Returns:
+        The outcome to write for the title; None if the title stays due, as it was merged, as its id
+        was refused or needs a review, or as its next candidate id will be tried.
     """
     site = outcome.site
     title_id = outcome.title_id
     cursor.execute(
         "SELECT site_id FROM title_sites WHERE title_id = %s AND site = %s", (title_id, site)
     )
-    if (known := cursor.fetchone()) is None:
+    if (title_site := cursor.fetchone()) is None:
         return None  # the title was merged into another one
     requested = storable(str(outcome.requested_id))
     page = requested if outcome.page_id is None else storable(outcome.page_id)
@@ -121,17 +142,25 @@ def _outcome_of_candidate(
     reasons = [storable(reason) for reason in outcome.reasons]
     if decision == "accepted":
         decision, reasons = _accept(cursor, outcome, page, reasons, figures)
-    verdicts: dict[str, tuple[str, list[str]]] = {}
+    verdicts: list[Verdict] = []
     if decision is not None:
-        verdicts[requested] = "refused", [f"but it leads to {page}"]
-        verdicts[page] = decision, reasons
-        if decision == "accepted" and requested != page:
-            del verdicts[requested]
+        verdicts.append(Verdict(page, decision, reasons))
+        if requested != page and decision != "accepted":
+            verdicts.append(Verdict(requested, "refused", [f"but it leads to {page}"]))
     elif outcome.outcome == "absent":
-        verdicts[requested] = "refused", ["but the site has no such page"]
-    for site_id, (verdict, why) in verdicts.items():
+        verdicts.append(Verdict(requested, "refused", ["but the site has no such page"]))
+    for verdict in verdicts:
         cursor.execute(
-            _STORE_DECISION, (title_id, site, site_id, verdict, outcome.score, why, outcome.at)
+            _STORE_DECISION,
+            (
+                title_id,
+                site,
+                verdict.site_id,
+                verdict.decision,
+                outcome.score,
+                verdict.reasons,
+                outcome.at,
+            ),
         )
     if verdicts and decision != "accepted":
         if not outcome.has_more_ids:
@@ -141,24 +170,26 @@ def _outcome_of_candidate(
         return replace(outcome, requested_id=requested, page_id=page)
     if outcome.other_id is not None and outcome.has_more_ids:
         return None
-    # Without an id the title itself is meant, whatever id was requested.
-    return replace(outcome, requested_id=None if known.site_id is None else requested, page_id=None)
+    # A title without an id on the site is found by its title_id alone.
+    is_by_id = title_site.site_id is not None
+    return replace(outcome, requested_id=requested if is_by_id else None, page_id=None)
 
 
 def _accept(
     cursor: Cursor, outcome: Fetched, site_id: str, reasons: list[str], figures: Counter[str]
 ) -> tuple[Decision, list[str]]:
-    """Make an accepted page the title's.
+    """Link an accepted id to its title.
 
-    Put it under review when another title has it more surely.
+    Returns:
+        The decision and its reasons. It is "review" if another title has the id, by hand or with at
+        least the same confidence, or if its record was matched with another title.
     """
-    cursor.execute(_SURER_HOLDER, (outcome.site, site_id, outcome.title_id, outcome.score))
+    cursor.execute(_OTHER_HOLDER, (outcome.site, site_id, outcome.title_id, outcome.score))
     if holder := cursor.fetchone():
         return "review", [*reasons, f"but it is taken for {holder.name}"]
     source = "page" if "same IMDb id" in reasons else outcome.evidence
-    figures["crowded_searches"] += _link(
-        cursor, outcome.title_id, outcome.site, site_id, source, outcome.score
-    )
+    crowded = _link(cursor, outcome.title_id, outcome.site, site_id, source, outcome.score)
+    figures["crowded_searches"] += crowded
     cursor.execute(
         "SELECT FROM title_sites WHERE title_id = %s AND site = %s AND site_id = %s",
         (outcome.title_id, outcome.site, site_id),

@@ -1,9 +1,10 @@
 """The metrics of crawls, which metrics.toml lists, and their sums by site.
 
-A crawl counts in Scrapy's stats. Every 15 seconds it writes a line of JSON to the descriptor whose
-number the environment variable `DESCRIPTOR` names: `{"stats": {…}}`, as `selected` returns them.
-Its last line has `"summary": [...]`, too: the lines that say how it ended. The node that reads them
-keeps `Totals`. A crawl without a node adds the same figures to a file in METRICS_FOLDER.
+A crawl counts in Scrapy's stats. A node passes the number of a pipe's descriptor to its spiders in
+the environment variable MOVIECRAWLER_FIGURES. Every 15 seconds the crawl writes a line of JSON to
+it: `{"stats": {…}, "unreachable": {…}}`, with the stats of `selected`; its last line also has
+`"summary": ["…", …]`, the lines of its summary. The node that reads them keeps `Totals`. A crawl
+without a node adds the same figures to a file in METRICS_FOLDER, if that is set.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 DESCRIPTOR = "MOVIECRAWLER_FIGURES"
 """The environment variable by which a node gives its spiders the number of the descriptor."""
 
-Sample = tuple[str, tuple[str, ...]]
-"""A family's name, and the values of its labels but `site`."""
-Samples = defaultdict[Sample, float]
+SeriesKey = tuple[str, tuple[str, ...]]
+"""The name of a counter, and the values of its labels in their order, without `site`."""
+Samples = defaultdict[SeriesKey, float]
 
 
 class Figure(NamedTuple):
@@ -51,13 +52,14 @@ def _figure(name: str, text: str, stats: str, known: Sequence[Sequence[str]] = (
 
 _TABLES = tomllib.loads(read_package_file(__package__, "metrics.toml"))
 FIGURES = [_figure(name, **table) for name, table in _TABLES.items()]
-_FROM_THE_BEGINNING: list[Sample] = [
+_FROM_THE_BEGINNING: list[SeriesKey] = [
     (figure.name, labels)
     for figure in FIGURES
     if len(figure.known) == figure.pattern.groups
     for labels in product(*figure.known)
 ]
-"""The series that are there at 0: Prometheus sees no growth to a first value."""
+"""The series whose labels are known in advance. They are exported as 0 from the start, because
+Prometheus sees no increase when a series first appears."""
 _BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
@@ -83,7 +85,7 @@ def samples_of(stats: Mapping[str, Any]) -> Samples:
     return samples
 
 
-def difference(samples: Samples, earlier: Mapping[Sample, float]) -> Samples:
+def difference(samples: Samples, earlier: Mapping[SeriesKey, float]) -> Samples:
     """Return by how much figures have grown."""
     return defaultdict(
         float, {sample: value - earlier.get(sample, 0.0) for sample, value in samples.items()}
@@ -116,7 +118,7 @@ class Totals:
                 site, samples = self._running.pop(crawl)
                 _add(self._ended[site], samples)
 
-    def add(self, site: str, samples: Mapping[Sample, float]) -> None:
+    def add(self, site: str, samples: Mapping[SeriesKey, float]) -> None:
         """Add the figures of a site."""
         with self._lock:
             _add(self._ended[site], samples)
@@ -124,15 +126,16 @@ class Totals:
     def read(self, text: str) -> None:
         """Add the figures that `collect` once yielded, in Prometheus' text format.
 
-        A text that is none has none.
+        Reading ends at the first damaged line; the counters before it are added.
         """
         with suppress(ValueError):
             for family in text_string_to_metric_families(text):
                 if (figure := _BY_NAME.get(family.name)) is None:
                     continue
-                for _, labels, value, *_ in family.samples:
-                    of = tuple(labels.get(name, "") for name in figure.pattern.groupindex)
-                    self.add(labels.get("site", ""), {(family.name, of): value})
+                for sample in family.samples:
+                    labels = sample.labels
+                    values = tuple(labels.get(name, "") for name in figure.pattern.groupindex)
+                    self.add(labels.get("site", ""), {(family.name, values): sample.value})
 
     def by_site(self) -> dict[str, Samples]:
         """Return the sums of all crawls."""
@@ -156,6 +159,6 @@ class Totals:
         yield from families.values()
 
 
-def _add(total: Samples, samples: Mapping[Sample, float]) -> None:
+def _add(total: Samples, samples: Mapping[SeriesKey, float]) -> None:
     for sample, value in samples.items():
         total[sample] += value

@@ -35,14 +35,13 @@ _INHERITED = (
     "TMPDIR",
     "VIRTUAL_ENV",
 )
-"""Environment variables that the spiders inherit: those that Python needs, none that is a
-setting."""
+"""Environment variables that the crawl inherits. Others could be settings of the project."""
 
 
 class Command(BaseCommand, ScrapyCommand):
     """Crawl a local replica of all sites and print their scores side by side.
 
-    It uses no network, service or setting, and replaces the folder data/demo.
+    It needs no internet access and no service, ignores your settings, and replaces data/demo.
     """
 
     options = (
@@ -50,7 +49,7 @@ class Command(BaseCommand, ScrapyCommand):
             "--titles",
             type=int,
             default=60,
-            help="movies on the replica (default: 60)",
+            help="films on the replica (default: 60); one series is added per 100 films",
         ),
     )
 
@@ -59,7 +58,7 @@ class Command(BaseCommand, ScrapyCommand):
         from moviecrawler.database.reading import reading_sqlite
 
         started = time.monotonic()
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # it does what Ctrl-C does
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
         with ReplicaProcess(titles=opts.titles) as replica:
             shutil.rmtree(_FOLDER, ignore_errors=True)
             _FOLDER.mkdir(parents=True)
@@ -74,25 +73,25 @@ class Command(BaseCommand, ScrapyCommand):
             self.fail(f"the crawl failed; see {_LOG}")
 
 
-def _crawl(sites: Mapping[str, str]) -> bool:
-    """Crawl all sites in a process of its own, with its settings; return whether it has failed.
+def _crawl(settings: Mapping[str, str]) -> bool:
+    """Run `scrapy crawl all` in a child process; return whether it has failed.
 
-    A terminal shows its progress.
+    The settings are its environment variables. It shows its progress on the terminal.
     """
     environment = {key: os.environ[key] for key in _INHERITED if key in os.environ}
     environment |= {
         "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings",
         "DATA_DIR": str(_FOLDER),
-        **sites,
+        **settings,
     }
     command = (sys.executable, "-m", "scrapy", "crawl", "all", "--logfile", str(_LOG))
     crawl = subprocess.Popen(  # noqa: S603 - it is our own
         command,
         env=environment,
         text=True,
-        start_new_session=True,  # a terminal's Ctrl-C reaches the demo alone
+        start_new_session=True,  # Ctrl-C reaches only the demo, which then stops the crawl
     )
     try:
         return crawl.wait() != 0
-    finally:  # an interrupted demo ends the crawl, and waits for it
+    finally:  # also on Ctrl-C
         stop(crawl, within=30)

@@ -68,7 +68,7 @@ def check_missing_fields(stats: Stats) -> str | None:
 
 
 def check_stores(stats: Stats) -> str | None:
-    """Look for items that were rejected, spooled or lost, and for damaged spool files."""
+    """Look for items that were invalid, rejected, spooled or lost, and for damaged spool files."""
     counts = {end: _sum(stats, "store/", f"/{end}") for end in ("rejected", "spooled", "lost")}
     counts["invalid"] = stats.get("items/rejected", 0)
     counts["spool files that can't be read"] = _sum(stats, "store/", "/damaged")
@@ -77,13 +77,13 @@ def check_stores(stats: Stats) -> str | None:
 
 
 def check_dead_letters(stats: Stats) -> str | None:
-    """Look for requests that were given up."""
+    """Look for dead-lettered requests."""
     dead = max(stats.get("frontier/dead_letters", 0), _finished_run(stats).dead)
     return f"requests that became dead letters: {dead:,}" if dead else None
 
 
 def check_results(stats: Stats) -> str | None:
-    """Look for an early end, a list that could not be read, and titles without any result."""
+    """Look for an early end, unread lists, deleted requests, and a crawl without any result."""
     problems = []
     run = _finished_run(stats)
     reason = str(stats.get("finish_reason", ""))
@@ -120,8 +120,8 @@ def describe_missing_fields(stats: Stats) -> list[str]:
 def _finished_run(stats: Stats) -> Account:
     """Return the account of the run if it is finished; otherwise an empty one.
 
-    What a worker counted that was killed is in the account alone. While the run goes on, its other
-    workers tell of what they count.
+    The account includes what killed workers counted, which is in no worker's stats. The worker that
+    finishes a run checks its account.
     """
     account = account_of(stats)
     return account if account is not None and not account.open else Account()

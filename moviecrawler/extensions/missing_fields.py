@@ -1,4 +1,4 @@
-"""Decides which fields have vanished from a site's pages. Pure.
+"""Decides which fields have disappeared from a site's pages. Pure.
 
 It also decides when none of the site's pages can be read any more.
 """
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie
 
 SCORE_WINDOW = 50
-MOST_UNKNOWN_SCORES = 15
-"""A score is missing when it, or the number of its votes, is unknown on 15 of the latest 50
-pages."""
+MISSING_SCORE_PAGES = 15
+"""A score of the scoreboard is missing when it, or the number of its votes, is unknown on so many
+of the latest `SCORE_WINDOW` pages. Other scores, such as scores.tomatometer_top, are not watched.
+"""
 FIELD_RUN = 30
-"""Another field is missing when it is unknown on 30 pages in a row, after this crawl has seen
-it."""
+"""A field that is not a score is missing when it is unknown on so many pages in a row, after this
+crawl has seen it."""
 GONE_AFTER_PAGES = 30
-"""The site has changed its pages when so many in a row can't be read, or have no known score."""
+"""The crawl stops when so many pages in a row can't be read, or have no known score."""
 _WATCHED_SCORES = frozenset(
     column_of(name)
     for kind in SCOREBOARD_KINDS
@@ -57,13 +58,14 @@ class MissingFields:
         scores = fields.intersection(column_of(f"scores.{kind}") for kind in SCORES)
         self.unreadable = 0
         self.scoreless = self.scoreless + 1 if scores <= unknown else 0
-        has_votes = {column_of(f"scores.{score.kind}.count") for score in movie.scores}
-        found = {}
-        for name in (fields | has_votes) & _WATCHED_SCORES:
+        # A page has a number of votes only if it has the score.
+        counts = {column_of(f"scores.{score.kind}.count") for score in movie.scores}
+        reasons = {}
+        for name in (fields | counts) & _WATCHED_SCORES:
             window = self._windows[name]
             window.append(name in unknown)
-            if sum(window) >= MOST_UNKNOWN_SCORES:
-                found[name] = f"unknown on {sum(window)} of the latest {len(window)} pages"
+            if sum(window) >= MISSING_SCORE_PAGES:
+                reasons[name] = f"unknown on {sum(window)} of the latest {len(window)} pages"
         optional = {column_of(name) for name in SITES[movie.site].optional_fields}
         for name in fields - optional - scores:
             if name not in unknown:
@@ -71,7 +73,7 @@ class MissingFields:
             elif name in self._runs:
                 self._runs[name] += 1
                 if self._runs[name] >= FIELD_RUN:
-                    found[name] = f"unknown on {self._runs[name]} pages in a row"
-        new = sorted(found.keys() - self.missing.keys())
-        self.missing.update({name: f"{found[name]}, such as {movie.site_id}" for name in new})
+                    reasons[name] = f"unknown on {self._runs[name]} pages in a row"
+        new = sorted(reasons.keys() - self.missing.keys())
+        self.missing.update({name: f"{reasons[name]}, such as {movie.site_id}" for name in new})
         return new

@@ -1,8 +1,9 @@
 """The form of requests in the queue: plain JSON, which is checked when it is read, and never code.
 
 What the queue holds may be forged or damaged. So a request is accepted only with a callback of a
-fixed list, with that callback's arguments, and for a host of its spider. Headers, cookies, bodies
-and other `meta` are left out, so that no secret gets into the queue.
+fixed list, with that callback's arguments, and with the URL that its spider makes of them; for
+lists and sitemaps, whose URLs the site chooses, with a host of its spider. A request with a body or
+cookies is refused, and headers and other `meta` are left out, so that the queue holds no secret.
 """
 
 from __future__ import annotations
@@ -86,11 +87,17 @@ class _ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `parse_list` and `parse_sitemap`; each spider uses some of them."""
 
     name: str = ""
+    """Name of the list, such as "metascore"."""
     pass_at: str = ""
+    """When the pass over the list began (ISO 8601); empty in requests of earlier versions."""
     offset: int = 0
+    """What earlier versions wrote for `before`."""
     page: int = 0
+    """Number of earlier pages."""
     before: int = 0
+    """Rows on earlier pages."""
     later: list[str] = []
+    """Parts of a sitemap that are requested next if this one has too few titles."""
 
 
 class _DatasetArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,7 +115,7 @@ class _FileArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):
-    """A request as it is queued, under its fingerprint as id.
+    """A request as it is queued under the id that `request_id` gives it.
 
     An earlier version wrote one more value, which nothing reads.
     """
@@ -123,10 +130,10 @@ _decoder = msgspec.json.Decoder(Envelope)
 
 
 def request_id(request: Request) -> str:
-    """Return an id that is the same for all requests for a page.
+    """Return the id under which a request is queued; equal requests have equal ids.
 
-    It has 14 letters, digits, dots and underscores. That of a title which is due names the title,
-    and how many ids of it are still to be tried.
+    It has 14 letters, digits, dots and underscores, of the request's fingerprint. The id of a
+    request for a due title is "due-", the title's id, "-" and the number of its ids left to try.
     """
     if due := request.cb_kwargs.get("due"):
         return f"{DUE}{due.title_id}-{len(due.ids)}"
@@ -155,19 +162,18 @@ def encode(request: Request) -> str:
     callback = getattr(request.callback, "__name__", "")
     errback = getattr(request.errback, "__name__", "")
     is_plain_get = request.method in {"GET", "HEAD"} and not (request.body or request.cookies)
-    why = ""
     if ERRBACKS.get(callback) != errback:
         why = f"callback {callback!r} or errback {errback!r} can't be queued"
     elif not is_plain_get:
-        why = "only a GET without cookies can be queued"
+        why = "only a GET or HEAD without a body and cookies can be queued"
     elif has_userinfo(request.url):
         why = "its URL holds credentials"
-    try:
-        if not why:
+    else:
+        try:
             envelope = Envelope(callback, request.url, request.cb_kwargs, request.meta["expects"])
             return msgspec.json.encode(envelope).decode()
-    except (TypeError, KeyError, OverflowError) as error:
-        why = f"{type(error).__name__} {error}"
+        except (TypeError, KeyError, OverflowError) as error:
+            why = f"{type(error).__name__} {error}"
     # The URL is not shown, as it may hold a password.
     raise SerialisationError(f"a request for {urlsplit(request.url).hostname}: {why}")
 
@@ -175,7 +181,7 @@ def encode(request: Request) -> str:
 def decode(payload: bytes, spider: Any) -> Request:
     """Return the request that `encode` wrote.
 
-    Raises SerialisationError for anything else, and for another host.
+    Raises SerialisationError for anything else, and for a URL that the spider does not request.
     """
     try:
         envelope = _decoder.decode(payload)
@@ -189,16 +195,18 @@ def decode(payload: bytes, spider: Any) -> Request:
         parts = urlsplit(request.url)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise SerialisationError(f"no request of {spider.name}: {error}") from None
-    is_known = request.url == envelope.url
-    if ERRBACKS[envelope.callback] == "list_failed":  # whose addresses the site has chosen
-        is_known = parts.scheme in {"http", "https"} and parts.hostname in spider.allowed_domains
-    if not is_known:
+    if ERRBACKS[envelope.callback] == "list_failed":
+        # The site's pages give the URLs of its lists and sitemaps, so only the host is checked.
+        is_allowed = parts.scheme in {"http", "https"} and parts.hostname in spider.allowed_domains
+    else:
+        is_allowed = request.url == envelope.url
+    if not is_allowed:
         raise SerialisationError(f"{envelope.url!r} is not a page that {spider.name} requests")
     return request
 
 
 def _request_of(envelope: Envelope, spider: Any) -> Request:
-    """Return the spider's own request; stores take only the types that its arguments have."""
+    """Return the spider's own request, whose arguments have the types that stores rely on."""
     if envelope.callback == "parse_title":
         title = msgspec.convert(envelope.cb_kwargs, _TitleArguments)
         request: Request = spider.title_request(title.site_id, title.found, title.due)
@@ -208,13 +216,13 @@ def _request_of(envelope: Envelope, spider: Any) -> Request:
     elif envelope.callback == "read_file":
         request = spider.file_request(msgspec.convert(envelope.cb_kwargs, _FileArguments).key)
     else:
-        msgspec.convert(envelope.cb_kwargs, _ListArguments)
-        known = envelope.cb_kwargs
+        msgspec.convert(envelope.cb_kwargs, _ListArguments)  # only a check of their types
+        arguments = envelope.cb_kwargs
         if envelope.callback == "parse_list":
             # Earlier versions wrote no time of a pass, and `offset` for `before`.
-            known = {"pass_at": utc_now().isoformat(), **known}
-            if "offset" in known:
-                known["before"] = known.pop("offset")
+            arguments = {"pass_at": utc_now().isoformat(), **arguments}
+            if "offset" in arguments:
+                arguments["before"] = arguments.pop("offset")
         callback = getattr(spider, envelope.callback)
-        request = spider.list_page(envelope.url, callback, envelope.expects, **known)
+        request = spider.list_page(envelope.url, callback, envelope.expects, **arguments)
     return request

@@ -1,4 +1,4 @@
-"""Tells a refusal from a response by its status, its headers and a little of its body.
+"""Recognises refusals by the status, the headers and a little of the body of a response.
 
 As little of the body as possible is searched, as this runs on every response, and a healthy page is
 up to 2 MB: a body is searched only where it is small, or in its first bytes.
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 HOUR = 3600
 SHORTEST_PAUSE = HOUR
 LONGEST_PAUSE = 7 * 24 * HOUR
-"""The shortest and the longest pause in seconds that a Retry-After can cause."""
+"""Seconds. The Retry-After of a 429 or 503 is raised or lowered to these bounds."""
 USUAL_PAUSE = 24 * HOUR
-"""The pause after a refusal that names no time."""
+"""Seconds of pause after any other refusal, and after a 429 without a valid Retry-After."""
 THROTTLE_PAUSE = 6 * HOUR
-"""The pause after several unexpected pages in a row."""
+"""Seconds of pause after several unexpected pages in a row."""
 
 _Stop = Literal["challenge", "refusal"]
 
@@ -55,7 +55,7 @@ _REFUSAL_TITLE = re.compile(
     rb"|You have been blocked|Robot Check|Vercel Security Checkpoint)\s*</title",
     re.IGNORECASE,
 )
-"""The whole <title>: a film may be called that, but then its site's name follows."""
+"""The whole <title> is matched: in the title of a film's page, the name of the site follows."""
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\s]+")
 _LONGEST_SHOWN = 100
@@ -88,9 +88,10 @@ def classify(
     expects: Literal["page", "json", "other"],
     now: float,
 ) -> Refusal | None:
-    """Return what kind of refusal a response is, or None for a proper response.
+    """Return the refusal that a response is; None for any other response.
 
-    A 404, a redirect or the response of a broken server is not a refusal.
+    A 404, a redirect or the response of a broken server is a refusal only if its body or its
+    headers have a sign of one.
 
     `headers` have lower-case names. `expects` is what was requested; `other`, such as a sitemap,
     can be of any size. `now` is the time in seconds since 1970, from which a Retry-After that is a
@@ -120,9 +121,9 @@ def classify(
 
 
 def block_sign(body: bytes) -> tuple[_Stop, str] | None:
-    """Return the kind of refusal that a body is, and its marker; None for a response.
+    """Return the kind of refusal whose marker a body has, and what the marker is; else None.
 
-    Its status and headers are not looked at.
+    The status and the headers are not used.
     """
     if _CLOUDFLARE_TITLE.search(body, 0, _HEAD):
         return "challenge", 'a page titled "Just a moment..."'
@@ -137,17 +138,15 @@ def block_sign(body: bytes) -> tuple[_Stop, str] | None:
 
 
 def _shown(text: str) -> str:
-    """Return what a site says as a log may hold it.
-
-    That is on one line, without commands to a terminal, and short.
-    """
+    """Return a site's text for a log: one short line, without control characters."""
     return _UNPRINTABLE.sub(" ", text)[:_LONGEST_SHOWN]
 
 
 def _pause(retry_after: str | None, now: float) -> int:
     """Return a Retry-After in seconds, no less than an hour and no more than a week.
 
-    It is a number of seconds or an HTTP date. A date without a zone is UTC.
+    It is a number of seconds or an HTTP date. A date without a zone is UTC. Without a valid one,
+    return the usual pause.
     """
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():

@@ -12,7 +12,7 @@ import pytest
 from moviecrawler.extensions.missing_fields import (
     FIELD_RUN,
     GONE_AFTER_PAGES,
-    MOST_UNKNOWN_SCORES,
+    MISSING_SCORE_PAGES,
     MissingFields,
 )
 from moviecrawler.items import Movie, Site
@@ -75,8 +75,8 @@ def after(pages: int, *unknown: str, **lacking: object) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("field", "pages", "lacking"),
     [
-        ("metascore", MOST_UNKNOWN_SCORES, {}),
-        ("metascore_reviews", MOST_UNKNOWN_SCORES, {}),
+        ("metascore", MISSING_SCORE_PAGES, {}),
+        ("metascore_reviews", MISSING_SCORE_PAGES, {}),
         ("plot", FIELD_RUN, {"plot": None}),
     ],
     ids=[

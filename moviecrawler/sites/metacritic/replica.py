@@ -1,9 +1,9 @@
 """Metacritic's pages as the site has served them since the spring of 2026, and its JSON host.
 
-A page carries its data as Nuxt 3 does, in an array of values that refer to one another by index. A
-season's page has the series as its product; the season's own scores stand at the series' address
-with `?season=season-2`. What is an episode's own stands in its page's JSON-LD; what the payload
-holds there is not known, and is its season's here.
+Each page has its data in a payload of Nuxt 3: an array whose entries refer to one another by index.
+The `product` of a season's page is the series. The season's scores link to the series' URL with
+`?season=season-2`. The JSON-LD of an episode's page has the episode's own fields. The payload of a
+real episode's page is unknown, and the replica uses that of its season.
 """
 
 from __future__ import annotations
@@ -205,12 +205,12 @@ def title_page(title: Title, movie: Movie) -> Markup:
 def list_page(
     collection: Collection, path: str, query: Mapping[str, str], host: str
 ) -> Json | None:
-    """Return rows of the finder; None for another path, or a kind of title that it doesn't have.
+    """Return a page of the finder's list; None for another path or an unknown kind of title.
 
-    Raises ValueError for a number that is none.
+    If the next row has the same Metascore as the last one, it is on this page too, and begins the
+    next page, because the site repeats such rows.
 
-    Where the last row ties with the one after it, that one is there too, as rows that tie come up
-    on both pages.
+    Raises ValueError when `limit` or `offset` is not an integer.
     """
     if path != "finder/metacritic/web":
         return None
@@ -253,8 +253,8 @@ def _ordered(collection: Collection, kind: str, order: str) -> list[tuple[int, i
 def _flattened(value: object) -> list[object]:
     """Return a value as devalue writes it.
 
-    All that it consists of is in one list, its parts name one another by index, and equal texts are
-    in it once.
+    The list is flat: its dicts and lists refer to other entries by index. Equal texts are in it
+    once.
     """
     flat: list[object] = [["ShallowReactive", 1]]
     numbers: dict[str, int] = {}
@@ -275,9 +275,10 @@ def _flattened(value: object) -> list[object]:
 
 
 def _components(title: Title, movie: Movie) -> list[Json]:
-    """Return the parts of a page.
+    """Return the components of a page.
 
-    Those of a season are its series' but for the scores, those of an episode its season's.
+    A season's page has those of its series, with its own scores; an episode's page has those of
+    its season.
     """
     whole = title.movies["metacritic"]
     if movie.kind == "episode":
