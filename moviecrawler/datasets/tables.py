@@ -252,7 +252,7 @@ class Tables:
             dataset: The dataset.
             rows: Which rows, an SQL condition. Those whose id can't be read are looked at, too.
             right: What is true of a row that is not damaged.
-            once: Whether it has one row an id.
+            once: Whether it has one row per id.
         """
         columns = COLUMNS[dataset]
         site_id = columns.partition(",")[0]
