@@ -218,9 +218,9 @@ def _json_rows(lines: Iterable[str], path: Path) -> Iterator[SheetRow[object]]:
             row = msgspec.json.decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
             raise ConfigurationError(
-                f"{location} is no JSON: {error}; give one JSON object a line"
+                f"{location} is not JSON: {error}; give one JSON object per line"
             ) from error
         if not isinstance(row, dict):
-            raise ConfigurationError(f"{location} is no JSON object; give one JSON object a line")
+            raise ConfigurationError(f"{location} is not a JSON object; give one per line")
         columns = known_columns(list(row))
         yield SheetRow(location=location, columns=columns, cells=list(row.values()))

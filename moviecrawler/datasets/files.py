@@ -170,7 +170,8 @@ class FileClient:
             etag_path.unlink()  # by which the file before it would pass for this one
             part.unlink()
             raise DownloadError(
-                f"{path.name} is no whole gzip file, and is fetched anew next time: {error} ({url})"
+                f"{path.name} is not a complete gzip file, and is fetched anew next time:"
+                f" {error} ({url})"
             ) from error
 
         rows = lines - header_lines

@@ -86,7 +86,7 @@ def test_each_row_is_a_film_or_says_why_it_is_none(
     [
         (b"", "is empty"),
         (b"imdb_id,name\ntt0000001,Salt\n", "has no column year; its header is 'imdb_id,name'"),
-        (b'{"title": "x"}\n\n{"site": \n', "line 3 is no JSON"),
+        (b'{"title": "x"}\n\n{"site": \n', "line 3 is not JSON"),
         ("title,year\nAm\xe9lie,2001\n".encode("latin-1"), "is not UTF-8"),
     ],
 )

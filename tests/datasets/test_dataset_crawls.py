@@ -140,7 +140,7 @@ def test_a_damaged_file_erases_nothing_is_named_and_is_fetched_anew(
     wrong_checksum = whole[:-6] + bytes([whole[-6] ^ 1]) + whole[-5:]
     for body, reason in (
         (whole, "damaged or cut short: "),
-        (wrong_checksum, "principals.tsv.gz is no whole gzip file"),
+        (wrong_checksum, "principals.tsv.gz is not a complete gzip file"),
     ):
         host.files["/title.principals.tsv.gz"] = body
         broken = crawl(host, data)
@@ -369,7 +369,7 @@ def test_a_pass_hears_sigterm_within_seconds_and_leaves_its_titles_to_be_done(
         process.terminate()
         process.wait(60)
         assert time.monotonic() - began < 30
-    assert (
-        not (data / "misses.csv").exists()
-        or len((data / "misses.csv").read_text("utf-8").splitlines()) <= 1
-    )
+    misses = data / "misses.csv"
+    ended = misses.read_text("utf-8").splitlines()[1:] if misses.exists() else []
+    # The title that is in no file may be a miss before the other files are read.
+    assert [line for line in ended if not line.startswith("imdb,tt0900009,")] == []

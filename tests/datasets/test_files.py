@@ -136,17 +136,17 @@ def test_a_server_that_is_busy_for_a_moment_is_asked_again(
         (
             (200, {}, BODY[:-20]),
             DownloadError,
-            "is no whole gzip file, and is fetched anew next time",
+            "is not a complete gzip file, and is fetched anew next time",
         ),
         (
             (200, {}, BODY[:-6] + bytes([BODY[-6] ^ 1]) + BODY[-5:]),
             DownloadError,
-            "is no whole gzip file.*CRC",
+            "is not a complete gzip file.*CRC",
         ),
         (
             (200, {"Content-Type": "text/html"}, b"<html>Sorry</html>"),
             DownloadError,
-            "is no whole gzip file",
+            "is not a complete gzip file",
         ),
         (
             (302, {"Location": "http://localhost:9/"}, b""),
