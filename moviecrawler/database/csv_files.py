@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
+SEARCH: Final = "title_search"
+"""Datasette's index of titles and people."""
 WHOLE: Final = 0
 """The id of the only part of a file that is not of records or titles."""
 _OF_RECORD: Final = "VALUES ({row}.record_id, coalesce({row}.title_id, 0))"
@@ -80,7 +82,7 @@ class WrittenFile(NamedTuple):
 def track_changes(connection: sqlite3.Connection) -> int:
     """Have changes noted from now on, and return the number of the last one that is.
 
-    Where they were not, no file is known any more.
+    Where they were not, no file is known any more, nor is the index.
     """
     query = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'csv_*'"
     with transaction(connection, "IMMEDIATE"):
@@ -91,6 +93,7 @@ def track_changes(connection: sqlite3.Connection) -> int:
             for table in CSV_TABLES:
                 connection.execute(f"DROP TABLE IF EXISTS {table.name}")
                 connection.execute(table.statements("sqlite")[0])
+            connection.execute(f"DROP TABLE IF EXISTS {SEARCH}")
             for statement in _TRIGGERS.values():
                 connection.execute(statement)
         ((last,),) = connection.execute("SELECT coalesce(max(change_id), 0) FROM csv_changes")

@@ -133,12 +133,18 @@ class PartsFile:
 
 
 def _copy(source: BinaryIO, target: BinaryIO, begin: int, end: int) -> None:
-    """Copy what a file has from one place to another."""
+    """Copy what a file has from one place to another.
+
+    Raises OSError when the file ends before, as somebody has cut it since it was looked at.
+    """
     if begin < end:
         source.seek(begin)
     left = end - begin
     while left > 0:
-        left -= target.write(source.read(min(left, _BYTES_AT_ONCE)))
+        copied = source.read(min(left, _BYTES_AT_ONCE))
+        if not copied:
+            raise OSError("a CSV file was cut while it was copied; the next export writes it whole")
+        left -= target.write(copied)
 
 
 def _neutralised(row: Iterable[Any]) -> list[Any]:

@@ -10,7 +10,7 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.database.csv_files import changed_titles
+from moviecrawler.database.csv_files import SEARCH, changed_titles
 from moviecrawler.database.dictionary import describe
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.sqlite import transaction
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
     from moviecrawler.database.dictionary import Entry
 
-_SEARCH: Final = "title_search"
 """The index of titles and people, which `rowid` joins with `title_id`."""
 _MOST_SORTED: Final = 5_000
 """Titles above which the scoreboard is not sorted at first: Datasette waits for a second alone."""
 _TITLES_AT_ONCE: Final = 5_000
 """Titles of a transaction, so that other processes can write between two."""
-_SEARCHABLE: Final = {"fts_table": _SEARCH, "fts_pk": "title_id"}
+_SEARCHABLE: Final = {"fts_table": SEARCH, "fts_pk": "title_id"}
 _STYLE: Final = """<style>
 section.content {display: flex; flex-direction: column}
 section.content > * {max-width: 100%}
@@ -70,7 +69,7 @@ _TABLES: Final[dict[str, dict[str, Any]]] = {
     "sites": {"label_column": "name"},
     "score_kinds": {"label_column": "name", "facets": ["site"]},
     **{name: {"hidden": True} for name in ("list_pages", "list_entries", "imdb_episodes", "state")},
-    _SEARCH: {"hidden": True},
+    SEARCH: {"hidden": True},
 }
 """How each table is shown at first, by Datasette's own names."""
 _PARAMETERS: Final = {
@@ -81,12 +80,12 @@ _PARAMETERS: Final = {
 }
 """What is asked for in a canned query, where the documents have an example."""
 _INDEX: Final = (
-    f"CREATE VIRTUAL TABLE {_SEARCH}"
+    f"CREATE VIRTUAL TABLE {SEARCH}"
     " USING fts5(title, people, columnsize = 0, tokenize = 'unicode61 remove_diacritics 2')"
 )
 _THESE: Final = "IN (SELECT value FROM json_each(?))"
 _INDEXED: Final = f"""
-INSERT INTO {_SEARCH} (rowid, title, people)
+INSERT INTO {SEARCH} (rowid, title, people)
 SELECT r.title_id,
     group_concat(DISTINCT r.title || ' ' || coalesce(r.original_title, '')),
     (SELECT group_concat(c.name)
@@ -164,11 +163,11 @@ def index_titles(connection: sqlite3.Connection, is_late: Callable[[], bool]) ->
 
     Raises TimeoutError when it `is_late`, and sqlite3.Error.
     """
-    found = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (_SEARCH,))
-    query = f"SELECT title_id FROM titles EXCEPT SELECT rowid FROM {_SEARCH}"  # noqa: S608
+    found = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (SEARCH,))
+    query = f"SELECT title_id FROM titles EXCEPT SELECT rowid FROM {SEARCH}"  # noqa: S608
     try:
         if found.fetchone() != (_INDEX,):
-            connection.execute(f"DROP TABLE IF EXISTS {_SEARCH}")
+            connection.execute(f"DROP TABLE IF EXISTS {SEARCH}")
             connection.execute(_INDEX)
         missing = {title_id for (title_id,) in connection.execute(query)}
     except sqlite3.OperationalError as error:
@@ -181,5 +180,5 @@ def index_titles(connection: sqlite3.Connection, is_late: Callable[[], bool]) ->
             raise TimeoutError
         these = (json.dumps(ids[first : first + _TITLES_AT_ONCE]),)
         with transaction(connection, "IMMEDIATE"):
-            connection.execute(f"DELETE FROM {_SEARCH} WHERE rowid {_THESE}", these)  # noqa: S608
+            connection.execute(f"DELETE FROM {SEARCH} WHERE rowid {_THESE}", these)  # noqa: S608
             connection.execute(_INDEXED, these)

@@ -8,7 +8,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from moviecrawler.database.csv_files import forget_files
+from moviecrawler.basics.errors import OutputError
+from moviecrawler.database.csv_files import forget_files, intact_files
 from moviecrawler.database.sqlite import open_sqlite
 from moviecrawler.items import ListPage, Miss, Movie, Score
 from moviecrawler.pipelines.csv_export import FILES, export, is_outdated
@@ -99,6 +100,37 @@ def test_a_file_that_somebody_has_changed_is_never_taken_for_ours(tmp_path: Path
     (tmp_path / "other").mkdir()
     store(tmp_path / "other", *MOVIES, make_movie(9))
     assert contents(tmp_path) == contents(tmp_path / "other")
+
+
+def test_a_file_that_is_cut_while_it_is_copied_ends_the_export_and_the_next_writes_it_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(tmp_path, *MOVIES)
+    with monkeypatch.context() as patched:
+        # It is cut after it was found to be as it was written.
+        patched.setattr("moviecrawler.pipelines.csv_export.intact_files", _cut)
+        with pytest.raises(OutputError, match="was cut while it was copied"):
+            store(tmp_path, make_movie(9))
+    store(tmp_path)
+    (tmp_path / "other").mkdir()
+    store(tmp_path / "other", *MOVIES, make_movie(9))
+    assert contents(tmp_path) == contents(tmp_path / "other")
+
+
+def _cut(connection: sqlite3.Connection, folder: Path) -> set[str]:
+    intact = intact_files(connection, folder)
+    (folder / "credits.csv").write_bytes(b"")
+    return intact
+
+
+def test_changes_that_were_not_noted_are_in_the_index(tmp_path: Path) -> None:
+    store(tmp_path, *MOVIES)
+    with closing(sqlite3.connect(tmp_path / "movies.sqlite3")) as connection:
+        connection.execute("DROP TRIGGER csv_records_update")
+        connection.execute("UPDATE records SET title = 'Renamed' WHERE site_id = 'tt0000003'")
+        connection.commit()
+    store(tmp_path, make_movie(9))
+    assert len(found(tmp_path, "renamed")) == 1
 
 
 def test_an_export_that_is_killed_at_its_end_is_done_again(
