@@ -355,7 +355,7 @@ def render_table(rows: Sequence[Row], width: int = 100) -> str:
         table.insert(0, ["Rank", *(str(row["rank"]) for row in rows)])
     if width < _ID_MIN_WIDTH:
         table.remove(imdb_id)
-    if len(set(kind)) == 2:  # noqa: PLR2004 - its heading, and the one kind of all rows
+    if len(set(kind[1:])) == 1:
         table.remove(kind)
     for column in (imdb_id, votes, kind, *reversed(others)):
         if column in table and _min_width(table, title) > width:

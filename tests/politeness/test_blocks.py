@@ -13,7 +13,6 @@ from moviecrawler.politeness.meta import ROBOTS_OF
 from tests.chain import PAGE, Chain, page
 
 TINY = b"<html></html>"
-OTHER_HOST = "https://www.example.org"
 
 
 class Site:

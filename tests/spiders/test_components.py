@@ -16,7 +16,6 @@ from moviecrawler.spiders.components import REDIS_SCHEDULER, SCHEDULER, leave_ou
 from moviecrawler.spiders.imdb import ImdbSpider
 
 KINDS = ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES", "EXTENSIONS")
-VALIDATE = "moviecrawler.pipelines.validate.ValidatePipeline"
 SQLITE = "moviecrawler.pipelines.sqlite.SqlitePipeline"
 SUMMARY = "moviecrawler.extensions.summary.Summary"
 THEIRS = "theirs.Pipeline"
