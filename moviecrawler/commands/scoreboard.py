@@ -101,7 +101,7 @@ class Command(BaseCommand, ScrapyCommand):
             "--list",
             dest="list_name",
             metavar="NAME",
-            help="the titles of a list by their ranks, such as top, or metacritic:popular",
+            help="the titles of a list by their ranks, such as top, or SITE:popular",
         ),
         option(
             "--where",

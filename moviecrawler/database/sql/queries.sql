@@ -11,7 +11,8 @@ WHERE abs(users_mean - critics_mean) > 20 ORDER BY 2;
 SELECT year, title, overall FROM scoreboard b WHERE scores_known > 3
 AND overall = (SELECT max(overall) FROM scoreboard WHERE year = b.year AND scores_known > 3);
 -- Titles that IMDb alone has
-SELECT title, year FROM scoreboard WHERE metacritic_id IS NULL AND rottentomatoes_id IS NULL
+SELECT title, year FROM scoreboard b
+WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.title_id = b.title_id AND r.site <> 'imdb')
 ORDER BY imdb_votes DESC;
 -- The seasons of a series
 SELECT season, metascore, tomatometer, imdb_rating FROM season_scores
