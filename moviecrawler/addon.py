@@ -11,7 +11,7 @@ import math
 import os
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
@@ -198,7 +198,7 @@ def check_scrapys_own(settings: BaseSettings) -> None:
             raise ConfigurationError(f"{name} is {value}; set it to {form}")
 
 
-def _wrong_form(settings: BaseSettings, name: str, default: Any) -> str:
+def _wrong_form(settings: BaseSettings, name: str, default: object) -> str:
     """Return what to set a setting of Scrapy's to if its value can't be right; otherwise ""."""
     value = settings[name]
     try:
@@ -223,7 +223,7 @@ def _wrong_form(settings: BaseSettings, name: str, default: Any) -> str:
     return ""
 
 
-def _check_number(name: str, value: Any, default: float) -> None:
+def _check_number(name: str, value: str | float, default: float) -> None:
     number = float(value)
     may_be_negative = default < 0 or "PRIORITY" in name or "INDENT" in name
     is_whole = isinstance(default, int) and not name.endswith(("_DELAY", "_TIMEOUT", "_INTERVAL"))
@@ -233,7 +233,7 @@ def _check_number(name: str, value: Any, default: float) -> None:
         int(value)
 
 
-def _check_file(value: Any) -> None:
+def _check_file(value: str | Path) -> None:
     if value:
         with Path(value).open("a", encoding="utf-8"):
             pass
@@ -254,16 +254,16 @@ def _check_feeds(settings: BaseSettings) -> None:
                 ) from error
 
 
-def _check_log_format(value: Any) -> None:
+def _check_log_format(value: str) -> None:
     logging.Formatter(value).format(logging.makeLogRecord({}))
 
 
-def _check_agent(value: Any) -> None:
+def _check_agent(value: str) -> None:
     if not value.isprintable():
         raise ValueError("a header has one line")
 
 
-_CHECKS: dict[str, Callable[[Any], object]] = {
+_CHECKS: dict[str, Callable[[str], object]] = {
     "LOG_ENCODING": codecs.lookup,
     "LOG_FILE": _check_file,
     "LOG_FORMAT": _check_log_format,
@@ -272,7 +272,7 @@ _CHECKS: dict[str, Callable[[Any], object]] = {
 """What raises an error for a wrong value of a setting whose type does not say it all."""
 
 
-def _form(default: Any, error: Exception) -> str:
+def _form(default: object, error: Exception) -> str:
     """Return what a value of one of Scrapy's settings looks like."""
     if isinstance(default, bool):
         return "0 or 1"
@@ -308,7 +308,7 @@ def _check_components(settings: BaseSettings) -> None:
         _check_class(name, settings[name])
 
 
-def _check_class(name: str, component: Any) -> None:
+def _check_class(name: str, component: str | type) -> None:
     try:
         load_object(component)
     except (AttributeError, ImportError, NameError, TypeError, ValueError) as error:

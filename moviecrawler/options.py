@@ -11,7 +11,7 @@ import os
 import re
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, inspect
@@ -73,7 +73,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return f"{type(self).__name__}(...)"
 
     @classmethod
-    def read(cls, settings: Mapping[str, Any]) -> Self:
+    def read(cls, settings: Mapping[str, object]) -> Self:
         """Return the settings' values, or defaults.
 
         Raises ConfigurationError for the first that can't be right, with its value, unless that may
@@ -99,7 +99,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             ) from None
 
     @classmethod
-    def defaults(cls) -> dict[str, Any]:
+    def defaults(cls) -> dict[str, object]:
         """Return the settings of this struct, with their defaults."""
         return {
             name: None if default is msgspec.NODEFAULT else default
@@ -135,14 +135,14 @@ def _form_of(kind: inspect.Type) -> str:
     return "another value"
 
 
-def shown_value(name: str, value: Any) -> str:
+def shown_value(name: str, value: object) -> str:
     """Return the value of a setting for an error, unless it may hold a password."""
     text = value if isinstance(value, str) else repr(value)
     is_secret = "@" in text or holds_secret(name, text)
     return "a value that may hold a password" if is_secret else shown(value)
 
 
-def _host_fields() -> Iterator[tuple[str, Any, str]]:
+def _host_fields() -> Iterator[tuple[str, object, str]]:
     """Yield name, type and default of each setting that names a host of a site."""
     for profile in SITES.values():
         home, *others = profile.hosts
@@ -248,7 +248,7 @@ class FrontierOptions(
     url: str = msgspec.field(default="", name="REDIS_URL")
     """The Redis that keeps the queue, for workers on many machines; empty means that a file in
     DATA_DIR does, for the processes of one machine."""
-    site_budgets: Any = msgspec.field(default="", name="SITE_BUDGETS")
+    site_budgets: object = msgspec.field(default="", name="SITE_BUDGETS")
     """What all workers together may ask of a site, as JSON: {"imdb": {"per_second": 0.1, "per_day":
     300}}. A key is a site or one of its hosts. A number that is not named stays as in the site's
     profile for the live site, and a replica has no limit that is not named."""
@@ -292,9 +292,9 @@ class ProxyOptions(
 ):
     """Proxies."""
 
-    pools: Any = ""
+    pools: object = ""
     """Pools of proxies: JSON, or the path of a file with it, as it holds passwords."""
-    order: Any = ""
+    order: object = ""
     """Pools in the order of their use: `direct,datacenter` for all sites, or JSON with an order by
     site; empty means no proxies."""
     attempts: Annotated[int, Meta(ge=1, le=20)] = 3
@@ -336,7 +336,7 @@ SETTINGS: tuple[type[Options], ...] = (
 """All structs of settings, in the order of `SETTINGS.md`."""
 
 
-SCRAPYS: dict[str, Any] = {
+SCRAPYS: dict[str, object] = {
     # --- Who asks. A browser's name would be a lie, and gets challenges from IMDb all the same.
     "USER_AGENT": f"moviecrawler/{__version__}",
     "DEFAULT_REQUEST_HEADERS": {
@@ -375,7 +375,7 @@ def spider_modules() -> list[str]:
     return list(dict.fromkeys(profile.spiders for profile in SITES.values()))
 
 
-def project_settings(environ: Mapping[str, str]) -> dict[str, Any]:
+def project_settings(environ: Mapping[str, str]) -> dict[str, object]:
     """Return the value of each setting: from its environment variable, or else the default."""
     values = {name: value for options in SETTINGS for name, value in options.defaults().items()}
     return values | {name: environ[name] for name in values if environ.get(name)}
@@ -424,11 +424,6 @@ _REPLACED = {
 the first that fits counts."""
 
 
-def node_of(settings: Mapping[str, Any]) -> str:
-    """Return the name under which others know this machine: FRONTIER_NODE, or else its own."""
-    return settings.get("FRONTIER_NODE") or socket.gethostname()
-
-
 def check_settings(settings: BaseSettings) -> None:
     """Raise ConfigurationError for the first setting of this project whose value can't be right."""
     _check_replaced({**os.environ, **settings})
@@ -441,7 +436,7 @@ def check_settings(settings: BaseSettings) -> None:
         )
 
 
-def _check_replaced(settings: Mapping[str, Any]) -> None:
+def _check_replaced(settings: Mapping[str, object]) -> None:
     """Raise ConfigurationError for the first setting that has a value, and is not read any more."""
     for name, value in sorted(settings.items()):
         for beginning, replacement in _REPLACED.items():

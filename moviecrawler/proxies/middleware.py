@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from moviecrawler.politeness.ledger import Ledger
     from moviecrawler.proxies.pools import Proxy, ProxyPool
     from moviecrawler.sites import Site
 
@@ -88,9 +89,9 @@ class ProxyMiddleware:
         self.error_statuses = {
             int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")
         }
-        spider: Any = crawler.spider
-        self.quarantines = Quarantines(site, self.order, spider.backend)
-        self._log = logging.LoggerAdapter(logger, {"spider": spider})
+        ledger: Ledger = crawler.spider.backend  # type: ignore[union-attr]
+        self.quarantines = Quarantines(site, self.order, ledger)
+        self._log = logging.LoggerAdapter(logger, {"spider": crawler.spider})
         self._attempts: dict[Request, tuple[ProxyPool, Proxy]] = {}
         self._last_refusal: Refusal | None = None  # since the site's last proper page
         # The proxies that failed since the site's last page, and why each failed last.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rotating_proxies.policy import BanDetectionPolicy
 from scrapy.exceptions import CannotResolveHostError, DownloadConnectionRefusedError
-from scrapy.settings.default_settings import RETRY_EXCEPTIONS
+from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from moviecrawler.politeness.middleware import refusal_of
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-_RETRY_EXCEPTIONS: Any = RETRY_EXCEPTIONS  # classes, or their paths
-_NETWORK_ERRORS = tuple(map(load_object, _RETRY_EXCEPTIONS))  # errors of the connection to a site
+_NETWORK_ERRORS = tuple(map(load_object, Settings().getlist("RETRY_EXCEPTIONS")))
+"""Errors of the connection to a site."""
 
 
 # Scrapy-rotating-proxies has no types.

@@ -6,7 +6,7 @@ import secrets
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 from rotating_proxies.expire import Proxies, exp_backoff
@@ -17,7 +17,6 @@ from moviecrawler.basics.errors import MovieCrawlerError
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-Kind = Literal["direct", "datacenter", "residential", "tor"]
 SESSION = "{session}"  # represents a random token in the user or the password of a gateway
 QUARANTINE_SECONDS = 30 * 60.0
 MAX_QUARANTINE_SECONDS = 7 * 24 * 3600.0
@@ -39,6 +38,22 @@ class Ban(msgspec.Struct, frozen=True):
     bans: Annotated[int, msgspec.Meta(ge=0)]
     """Bans in a row."""
     reason: str
+
+
+class Address(NamedTuple):
+    """A proxy, as its URL names it."""
+
+    url: str
+    """Without credentials."""
+    user: str
+    password: str
+
+    @property
+    def authorization(self) -> bytes | None:
+        """The value of Proxy-Authorization; None without credentials."""
+        if not self.user and not self.password:
+            return None
+        return basic_auth_header(self.user, self.password, "utf-8")
 
 
 @dataclass(slots=True, eq=False)
@@ -74,11 +89,11 @@ class ProxyPool(Proxies):  # type: ignore[misc]  # scrapy-rotating-proxies has n
     keys and drops the credentials from them.
     """
 
-    def __init__(self, name: str, kind: Kind, proxies: Sequence[Proxy], run: int = 1) -> None:
+    def __init__(self, name: str, kind: str, proxies: Sequence[Proxy], run: int = 1) -> None:
         backoff = partial(exp_backoff, base=QUARANTINE_SECONDS, cap=MAX_QUARANTINE_SECONDS)
         super().__init__([proxy.name for proxy in proxies], backoff)
         self.name = name
-        self.kind = kind
+        self.kind = kind  # direct, datacenter, residential or tor
         self.members = {proxy.name: proxy for proxy in proxies}
         self._run = run  # requests in a row through one proxy
         # Requests left until the next proxy is used.
@@ -159,19 +174,15 @@ class SessionPool(ProxyPool):
     Each random token in the credentials gives another address.
     """
 
-    def __init__(
-        self, name: str, kind: Kind, labels: Sequence[str], url: str, user: str, password: str
-    ) -> None:
-        super().__init__(name, kind, [Proxy(label, url) for label in labels])
-        self._user = user
-        self._password = password
+    def __init__(self, name: str, kind: str, labels: Sequence[str], gateway: Address) -> None:
+        super().__init__(name, kind, [Proxy(label, gateway.url) for label in labels])
+        self._gateway = gateway
         for proxy in self.members.values():
             self.renew(proxy)
 
     def renew(self, proxy: Proxy) -> bool:
         """Replace a session by a new one, which usually has another address."""
         token = secrets.token_hex(12)  # many vendors allow only letters and digits
-        user = self._user.replace(SESSION, token)
-        password = self._password.replace(SESSION, token)
-        proxy.authorization = basic_auth_header(user, password, "utf-8")
+        session = Address(*(text.replace(SESSION, token) for text in self._gateway))
+        proxy.authorization = session.authorization
         return True

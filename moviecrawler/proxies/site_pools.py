@@ -14,14 +14,13 @@ from urllib.parse import unquote
 
 import msgspec
 from msgspec import Meta
-from w3lib.http import basic_auth_header
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.files import read_file
 from moviecrawler.basics.service_urls import split_url
-from moviecrawler.options import ProxyOptions, node_of
+from moviecrawler.options import FrontierOptions, ProxyOptions
 from moviecrawler.politeness.meta import DIRECT
-from moviecrawler.proxies.pools import SESSION, Proxy, ProxyPool, SessionPool
+from moviecrawler.proxies.pools import SESSION, Address, Proxy, ProxyPool, SessionPool
 from moviecrawler.proxies.tor import TorPool
 from moviecrawler.sites import SITES, Site
 from moviecrawler.sites.hosts import page_hosts_of
@@ -29,7 +28,7 @@ from moviecrawler.sites.ids import check_site
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Self
+    from typing import Self
 
     from scrapy.settings import BaseSettings
 
@@ -68,11 +67,8 @@ class SitePools:
         """Read `ProxyOptions`. Raises ConfigurationError."""
         options = ProxyOptions.read(settings)
         # Each node has its own address, so the direct connection has a key for each node.
-        pools = {
-            DIRECT: ProxyPool(
-                DIRECT, "direct", [Proxy(DIRECT, key=f"{DIRECT}@{node_of(settings)}")]
-            )
-        }
+        direct = Proxy(DIRECT, key=f"{DIRECT}@{FrontierOptions.read(settings).node}")
+        pools = {DIRECT: ProxyPool(DIRECT, DIRECT, [direct])}
         entries = _read_entries(str(options.pools))
         if options.tor_tunnel:
             entries.setdefault("tor", _PoolEntry("tor"))
@@ -135,8 +131,7 @@ def _read_entries(given: str) -> dict[str, _PoolEntry]:
 
 
 def _pool(name: str, entry: _PoolEntry, tor_tunnel: str) -> ProxyPool:
-    kind: Any = entry.kind
-    if kind == "tor":
+    if entry.kind == "tor":
         if entry.urls or not tor_tunnel:
             raise ConfigurationError(
                 f"the pool {name} of kind tor takes no urls, but TOR_TUNNEL;"
@@ -147,33 +142,35 @@ def _pool(name: str, entry: _PoolEntry, tor_tunnel: str) -> ProxyPool:
         raise ConfigurationError(
             f"PROXY_POOLS: pool {name} has no urls, or one twice; they are such as {_URL_FORM}"
         )
-    parsed = [_parse_proxy(f"{name}:{number}", url) for number, url in enumerate(entry.urls, 1)]
+    addresses = {
+        f"{name}:{number}": _parse_address(f"{name}:{number}", url)
+        for number, url in enumerate(entry.urls, 1)
+    }
     if entry.sessions or any(SESSION in url for url in entry.urls):
-        address, user, password = parsed[0]
-        if not entry.sessions or SESSION not in user + password or len(parsed) > 1:
+        gateway = next(iter(addresses.values()))
+        has_token = SESSION in gateway.user + gateway.password
+        if not entry.sessions or not has_token or len(addresses) > 1:
             message = (
                 f"PROXY_POOLS: pool {name} is to have one URL"
                 f" with {SESSION} in its user or password"
             )
             raise ConfigurationError(f"{message}, and the number of `sessions`; or neither")
         labels = [f"{name}:{number}" for number in range(1, entry.sessions + 1)]
-        return SessionPool(name, kind, labels, address, user, password)
+        return SessionPool(name, entry.kind, labels, gateway)
     proxies = []
     seen = Counter[str]()
-    for number, (address, user, password) in enumerate(parsed, 1):
+    for label, address in addresses.items():
         # The key is made of address and user, as nodes may have different lists; the password is no
         # part of it.
-        digest = blake2b(f"{address} {user}".encode(), digest_size=8).hexdigest()
+        digest = blake2b(f"{address.url} {address.user}".encode(), digest_size=8).hexdigest()
         seen[digest] += 1
-        authorization = basic_auth_header(user, password, "utf-8") if user or password else None
-        proxies.append(
-            Proxy(f"{name}:{number}", address, authorization, f"{digest}-{seen[digest]}")
-        )
-    return ProxyPool(name, kind, proxies, _RESIDENTIAL_RUN if kind == "residential" else 1)
+        key = f"{digest}-{seen[digest]}"
+        proxies.append(Proxy(label, address.url, address.authorization, key))
+    run = _RESIDENTIAL_RUN if entry.kind == "residential" else 1
+    return ProxyPool(name, entry.kind, proxies, run)
 
 
-def _parse_proxy(label: str, url: str) -> tuple[str, str, str]:
-    """Return a proxy's URL without credentials, the user and the password."""
+def _parse_address(label: str, url: str) -> Address:
     parts = split_url(url)
     is_url = (
         parts is not None
@@ -191,4 +188,4 @@ def _parse_proxy(label: str, url: str) -> tuple[str, str, str]:
         raise ConfigurationError(
             f"{message}; Scrapy can't use SOCKS, but an HTTP proxy forwards https all the same"
         )
-    return f"http://{parts.netloc.rpartition('@')[2]}", user, password
+    return Address(f"http://{parts.netloc.rpartition('@')[2]}", user, password)

@@ -13,7 +13,7 @@ from time import monotonic
 from urllib.parse import urlsplit
 
 from moviecrawler.basics.texts import printable
-from moviecrawler.proxies.pools import SESSION, ProxyPoolError, SessionPool
+from moviecrawler.proxies.pools import SESSION, Address, ProxyPoolError, SessionPool
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class TorPool(SessionPool):
     def __init__(self, name: str, tunnel: str, circuits: int) -> None:
         self._tunnel = tunnel.rstrip("/")
         labels = [f"{name}:c{number}" for number in range(1, circuits + 1)]
-        super().__init__(name, "tor", labels, self._tunnel, "tor", SESSION)
+        super().__init__(name, "tor", labels, Address(self._tunnel, "tor", SESSION))
 
     def accepts(self, url: str) -> bool:
         """Return whether a URL is https.

@@ -21,7 +21,7 @@ from moviecrawler.items import Movie
 from moviecrawler.matching.merging import merged
 from moviecrawler.options import StoreOptions
 
-_MARGIN = StoreOptions.defaults()["FRESHNESS_MARGIN"]
+_MARGIN = StoreOptions().freshness_margin
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "test",
     "AWS_SECRET_ACCESS_KEY": "test-secret",
