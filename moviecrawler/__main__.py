@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
-    from typing import Any
 
+    from scrapy import Spider
     from scrapy.settings import Settings
 
 _SETTINGS = "moviecrawler.settings"
@@ -76,14 +76,14 @@ def _parser_of_all(settings: Settings) -> argparse.ArgumentParser:
     AddonManager.load_pre_crawler_settings(settings)
     spiders = SpiderLoader.from_settings(settings)
     commands = commands_of(settings)
-    crawl: Any = commands["crawl"]
 
-    def spider_arguments(parsed_args: Any, **_: Any) -> Iterator[str]:
+    def spider_arguments(parsed_args: argparse.Namespace, **_: object) -> Iterator[str]:
         if parsed_args.spider == "all":
-            return (f"{name}=" for name in sorted(crawl.arguments_of_all(spiders)))
+            of_all = commands["crawl"].arguments_of_all(spiders)  # type: ignore[attr-defined]
+            return (f"{name}=" for name in sorted(of_all))
         return _spider_arguments(spiders.load(parsed_args.spider))
 
-    def setting_names(**_: Any) -> Iterator[str]:
+    def setting_names(**_: object) -> Iterator[str]:
         return (f"{name}=" for name in settings)
 
     parser = ArgumentParser(prog="moviecrawler")
@@ -103,7 +103,7 @@ def _parser_of_all(settings: Settings) -> argparse.ArgumentParser:
     return parser
 
 
-def _spider_arguments(spidercls: Any) -> Iterator[str]:
+def _spider_arguments(spidercls: type[Spider]) -> Iterator[str]:
     """Yield the arguments of a spider, those with a few possible values with each of these."""
     choices = spidercls.choices() if hasattr(spidercls, "choices") else {}
     for name in sorted(getattr(spidercls, "arguments", ())):

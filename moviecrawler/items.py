@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from msgspec import Meta, json
 
@@ -433,7 +433,7 @@ class EncodedMovie:
 
     def movie(self) -> Movie:
         """Return the movie, whatever its values are."""
-        values: dict[str, Any] = json.decode(self.encoded)
+        values = json.decode(self.encoded)
         values["scores"] = [Score(**score) for score in values["scores"]]
         values["credits"] = [Credit(**credit) for credit in values["credits"]]
         values["other_titles"] = [OtherTitle(**title) for title in values["other_titles"]]
@@ -448,7 +448,7 @@ class Batch:
     unchecked: list[EncodedMovie]
     note_of: Callable[[Movie, str], Fetched]
     """Returns the note of the movie of an id."""
-    response: Any
+    response: object
     """Scrapy's response of the request that they came of."""
     movies: list[Movie] = field(default_factory=list)
     """Those that the checks have let pass."""

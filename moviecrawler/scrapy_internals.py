@@ -10,7 +10,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from scrapy.core.engine import ExecutionEngine
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+    from twisted.web.http import HTTPChannel
+    from twisted.web.http import Request as HttpRequest
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +156,7 @@ def check_options(check: Callable[[ScrapyCommand, Namespace, Callable[[], None]]
 
     process = ScrapyCommand.process_options
 
-    def process_options(self: Any, args: list[str], opts: Namespace) -> None:
+    def process_options(self: ScrapyCommand, args: list[str], opts: Namespace) -> None:
         check(self, opts, lambda: process(self, args, opts))
 
     ScrapyCommand.process_options = process_options  # type: ignore[method-assign]
@@ -204,7 +206,7 @@ def measure_own_memory() -> None:
     MemoryUsage.get_virtual_size = _peak_memory  # type: ignore[assignment, method-assign]
 
 
-def _peak_memory(_: Any) -> int:
+def _peak_memory(_: object) -> int:
     status = Path("/proc/self/status").read_text("utf-8")
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
@@ -255,25 +257,25 @@ def tunnel_status(exception: Exception) -> str:
 # --- Twisted's web server -------------------------------------------------------------------------
 
 
-def make_requests_by(app: Any, make: Callable[..., Any]) -> None:
+def make_requests_by(app: object, make: type[HttpRequest]) -> None:
     """Have the web server of Scrapyd's application make its requests by `make`."""
     from twisted.application.internet import TCPServer  # noqa: PLC0415 - of a node alone
     from twisted.application.service import IServiceCollection  # noqa: PLC0415 - as above
 
-    services: Any = IServiceCollection(app)
-    for service in services:
+    for service in IServiceCollection(app):  # type: ignore[misc]  # an interface of zope's
         if isinstance(service, TCPServer):
             service.args[1].requestFactory = make
 
 
-def method_and_path(channel: Any) -> tuple[bytes, bytes]:
+def method_and_path(channel: HTTPChannel) -> tuple[bytes, bytes]:
     """Return the method and the path of the request whose headers a channel has just read.
 
     The request itself gets them when its body has come.
     """
-    return channel._command, channel._path  # noqa: SLF001 - see above
+    # Twisted takes the path's type from another variable of the same name.
+    return channel._command, channel._path  # type: ignore[return-value]  # noqa: SLF001 - see above
 
 
-def parse_forms(request: Any, *, is_now: bool) -> None:
+def parse_forms(request: HttpRequest, *, is_now: bool) -> None:
     """Have Twisted parse a request's form in the event loop, or not at all."""
     request._parsePOSTFormSubmission = is_now  # noqa: SLF001 - see above
