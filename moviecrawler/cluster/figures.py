@@ -15,7 +15,7 @@ from collections import defaultdict
 from contextlib import suppress
 from itertools import product
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
@@ -30,9 +30,16 @@ if TYPE_CHECKING:
 DESCRIPTOR = "MOVIECRAWLER_FIGURES"
 """The environment variable by which a node gives its spiders the number of the descriptor."""
 
-SeriesKey = tuple[str, tuple[str, ...]]
-"""The name of a counter, and the values of its labels in their order, without `site`."""
-Samples = defaultdict[SeriesKey, float]
+class Series(NamedTuple):
+    """A time series."""
+
+    metric: str
+    """The name of a counter."""
+    labels: tuple[str, ...]
+    """The values of its labels: the site, and those of the metric's own labels in their order."""
+
+
+Samples = defaultdict[Series, float]
 
 
 class Figure(NamedTuple):
@@ -45,6 +52,11 @@ class Figure(NamedTuple):
     known: Sequence[Sequence[str]]
     """For each label, the values that are known in advance; empty when they are not."""
 
+    @property
+    def labels(self) -> Sequence[str]:
+        """The names of its labels."""
+        return ["site", *self.pattern.groupindex]
+
 
 def _figure(name: str, text: str, stats: str, known: Sequence[Sequence[str]] = ()) -> Figure:
     return Figure(f"moviecrawler_{name}", text, re.compile(stats), known)
@@ -52,18 +64,10 @@ def _figure(name: str, text: str, stats: str, known: Sequence[Sequence[str]] = (
 
 _TABLES = tomllib.loads(read_package_file(__package__, "metrics.toml"))
 FIGURES = [_figure(name, **table) for name, table in _TABLES.items()]
-_FROM_THE_BEGINNING: list[SeriesKey] = [
-    (figure.name, labels)
-    for figure in FIGURES
-    if len(figure.known) == figure.pattern.groups
-    for labels in product(*figure.known)
-]
-"""The series whose labels are known in advance. They are exported as 0 from the start, because
-Prometheus sees no increase when a series first appears."""
 _BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
-def selected(stats: Mapping[str, Any]) -> dict[str, float]:
+def selected(stats: Mapping[str, object]) -> dict[str, float]:
     """Return those of a crawl's stats that figures are made of.
 
     A text, such as why a site stopped, counts as 1.
@@ -75,20 +79,27 @@ def selected(stats: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def samples_of(stats: Mapping[str, Any]) -> Samples:
-    """Return the figures of a crawl's stats."""
-    samples: Samples = defaultdict(float, dict.fromkeys(_FROM_THE_BEGINNING, 0.0))
-    for stat, value in selected(stats).items():
-        for figure in FIGURES:
-            if found := figure.pattern.fullmatch(stat):
-                samples[figure.name, found.groups()] += value
+def samples_of(site: str, stats: Mapping[str, object]) -> Samples:
+    """Return the figures of a crawl's stats.
+
+    A series whose labels are known in advance is 0 from the start, because Prometheus sees no
+    increase when a series first appears.
+    """
+    samples: Samples = defaultdict(float)
+    for figure in FIGURES:
+        if len(figure.known) == figure.pattern.groups:
+            for labels in product(*figure.known):
+                samples[Series(figure.name, (site, *labels))] = 0.0
+        for stat, value in selected(stats).items():
+            if match := figure.pattern.fullmatch(stat):
+                samples[Series(figure.name, (site, *match.groups()))] += value
     return samples
 
 
-def difference(samples: Samples, earlier: Mapping[SeriesKey, float]) -> Samples:
+def difference(samples: Samples, earlier: Samples) -> Samples:
     """Return by how much figures have grown."""
     return defaultdict(
-        float, {sample: value - earlier.get(sample, 0.0) for sample, value in samples.items()}
+        float, {series: value - earlier.get(series, 0.0) for series, value in samples.items()}
     )
 
 
@@ -100,28 +111,27 @@ class Totals:
 
     def __init__(self, sites: Iterable[str] = ()) -> None:
         """Begin at 0 for each of the sites."""
-        self._ended: defaultdict[str, Samples] = defaultdict(lambda: defaultdict(float))
-        self._ended.update({site: samples_of({}) for site in sites})
-        self._running: dict[Hashable, tuple[str, Samples]] = {}
+        self._ended: Samples = defaultdict(float)
+        for site in sites:
+            self._ended |= samples_of(site, {})
+        self._running: dict[Hashable, Samples] = {}
         self._lock = Lock()
 
-    def update(self, crawl: Hashable, site: str, stats: Mapping[str, Any]) -> None:
+    def update(self, crawl: Hashable, site: str, stats: Mapping[str, object]) -> None:
         """Replace the figures of a running crawl; its `site` is the spider's name."""
-        samples = samples_of(stats)
+        samples = samples_of(site, stats)
         with self._lock:
-            self._running[crawl] = (site, samples)
+            self._running[crawl] = samples
 
     def end(self, crawl: Hashable) -> None:
         """Keep the last figures of a crawl that has ended."""
         with self._lock:
-            if crawl in self._running:
-                site, samples = self._running.pop(crawl)
-                _add(self._ended[site], samples)
+            _add(self._ended, self._running.pop(crawl, {}))
 
-    def add(self, site: str, samples: Mapping[SeriesKey, float]) -> None:
-        """Add the figures of a site."""
+    def add(self, samples: Mapping[Series, float]) -> None:
+        """Add figures."""
         with self._lock:
-            _add(self._ended[site], samples)
+            _add(self._ended, samples)
 
     def read(self, text: str) -> None:
         """Add the figures that `collect` once yielded, in Prometheus' text format.
@@ -130,35 +140,30 @@ class Totals:
         """
         with suppress(ValueError):
             for family in text_string_to_metric_families(text):
-                if (figure := _BY_NAME.get(family.name)) is None:
-                    continue
-                for sample in family.samples:
-                    labels = sample.labels
-                    values = tuple(labels.get(name, "") for name in figure.pattern.groupindex)
-                    self.add(labels.get("site", ""), {(family.name, values): sample.value})
+                if (figure := _BY_NAME.get(family.name)) is not None:
+                    for sample in family.samples:
+                        values = tuple(sample.labels.get(name, "") for name in figure.labels)
+                        self.add({Series(figure.name, values): sample.value})
 
-    def by_site(self) -> dict[str, Samples]:
+    def sums(self) -> Samples:
         """Return the sums of all crawls."""
-        totals: defaultdict[str, Samples] = defaultdict(lambda: defaultdict(float))
+        sums: Samples = defaultdict(float)
         with self._lock:
-            for site, samples in (*self._ended.items(), *self._running.values()):
-                _add(totals[site], samples)
-        return totals
+            for samples in (self._ended, *self._running.values()):
+                _add(sums, samples)
+        return sums
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metric families. It is the method of a Prometheus collector."""
         families = {
-            figure.name: CounterMetricFamily(
-                figure.name, figure.text, labels=["site", *figure.pattern.groupindex]
-            )
+            figure.name: CounterMetricFamily(figure.name, figure.text, labels=figure.labels)
             for figure in FIGURES
         }
-        for site, samples in self.by_site().items():
-            for (name, labels), value in samples.items():
-                families[name].add_metric([site, *labels], value)
+        for series, value in self.sums().items():
+            families[series.metric].add_metric(series.labels, value)
         yield from families.values()
 
 
-def _add(total: Samples, samples: Mapping[SeriesKey, float]) -> None:
-    for sample, value in samples.items():
-        total[sample] += value
+def _add(total: Samples, samples: Mapping[Series, float]) -> None:
+    for series, value in samples.items():
+        total[series] += value

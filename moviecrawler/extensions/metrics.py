@@ -49,7 +49,7 @@ class Metrics:
             if folder and descriptor is None
             else None
         )
-        self._added: Samples = samples_of({})
+        self._added: Samples = samples_of(self._site, {})
         """This crawl's figures that the file has already."""
         self._outages = Outages()
         self._closing = asyncio.Event()
@@ -94,11 +94,9 @@ class Metrics:
                 line["summary"] = list(summary)
             hand_over(self._descriptor, json.dumps(line).encode() + b"\n")
         if self._file is not None:
-            now = samples_of(stats)
+            now = samples_of(self._site, stats)
             try:
-                await asyncio.to_thread(
-                    add_to_file, self._file, self._site, difference(now, self._added)
-                )
+                await asyncio.to_thread(add_to_file, self._file, difference(now, self._added))
             except OSError as error:  # also when another crawl keeps the lock for too long
                 if self._outages.mark_down():
                     logger.warning(
@@ -133,7 +131,7 @@ def hand_over(descriptor: int, line: bytes) -> None:
             return
 
 
-def add_to_file(path: Path, site: str, samples: Samples) -> None:
+def add_to_file(path: Path, samples: Samples) -> None:
     """Add figures to those in a file, which sum up all crawls. Call it in a thread.
 
     Raises OSError.
@@ -142,7 +140,7 @@ def add_to_file(path: Path, site: str, samples: Samples) -> None:
         totals = Totals()
         if path.exists():
             totals.read(path.read_text("utf-8"))
-        totals.add(site, samples)
+        totals.add(samples)
         registry = CollectorRegistry()
         registry.register(totals)
         write_to_textfile(str(path), registry)

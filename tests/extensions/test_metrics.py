@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.cluster.figures import DESCRIPTOR, FIGURES, Totals
+from moviecrawler.cluster.figures import DESCRIPTOR, FIGURES, Series, Totals
 from moviecrawler.extensions.metrics import Metrics, hand_over
 from moviecrawler.frontier.contract import TITLE_OUTCOMES
 from moviecrawler.replica.process import ReplicaProcess
@@ -132,12 +132,13 @@ def test_crawl_never_waits_for_a_node_that_does_not_read() -> None:
 )
 def test_crawls_that_end_while_many_scrape_are_counted_once() -> None:
     totals = Totals(["imdb"])
+    pages = Series("moviecrawler_pages", ("imdb",))
     seen: list[float] = []
     is_over = Event()
 
     def scrape() -> None:
         while not is_over.is_set():
-            seen.append(totals.by_site()["imdb"]["moviecrawler_pages", ()])
+            seen.append(totals.sums()[pages])
 
     threads = [Thread(target=scrape) for _ in range(4)]
     for thread in threads:
@@ -149,13 +150,14 @@ def test_crawls_that_end_while_many_scrape_are_counted_once() -> None:
     for thread in threads:
         thread.join()
     assert max(seen) <= 500
-    assert totals.by_site()["imdb"]["moviecrawler_pages", ()] == 500
+    assert totals.sums()[pages] == 500
 
 
 def test_series_of_every_site_are_there_from_the_beginning() -> None:
-    totals = Totals(SITES)
-    for site, samples in totals.by_site().items():
-        assert site in SITES
-        assert samples["moviecrawler_crawls_incomplete", ()] == 0
-        assert samples.keys() >= {("moviecrawler_titles", (one,)) for one in TITLE_OUTCOMES}
-        assert ("moviecrawler_store_items", ("postgres", "lost")) in samples
+    sums = Totals(SITES).sums()
+    assert {series.labels[0] for series in sums} == set(SITES)
+    for site in SITES:
+        assert sums[Series("moviecrawler_crawls_incomplete", (site,))] == 0
+        for outcome in TITLE_OUTCOMES:
+            assert Series("moviecrawler_titles", (site, outcome)) in sums
+        assert Series("moviecrawler_store_items", (site, "postgres", "lost")) in sums
