@@ -18,7 +18,7 @@ from moviecrawler.basics.files import read_package_file
 from moviecrawler.replica.datasets import FILES, Dataset
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import title_url
-from moviecrawler.sites.replicas import WORDS, Json, Markup, SeededRandom, replica_of
+from moviecrawler.sites.replicas import WORDS, Markup, SeededRandom, replica_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,10 +140,9 @@ class Source:
             return self._rendered(site, page)
         return self._title(site, path)
 
-    def _rendered(self, site: Site, page: Markup | Json) -> Answer:
-        if isinstance(page, Markup):
-            return Answer(render(site, page, light=self._light))
-        return Answer(msgspec.json.encode(page), JSON)
+    def _rendered(self, site: Site, page: Markup) -> Answer:
+        content_type = JSON if page.template.endswith(".json") else HTML
+        return Answer(render(site, page, light=self._light), content_type)
 
     def _title(self, site: Site, path: str) -> Answer | None:
         before_id = SITES[site].title_path.partition("{}")[0].lstrip("/")

@@ -82,8 +82,6 @@ def person_name(number: int) -> str:
 
 Fields = dict[str, Any]
 """Fields of an item, by their names."""
-Json = dict[str, Any]
-"""An object of JSON as a site sends it, which only its extractors check."""
 
 
 @dataclass(slots=True)
@@ -223,8 +221,8 @@ class Markup:
     """A page that a template of the site's folder makes."""
 
     template: str
-    """The file's name, such as `replica.html`."""
-    variables: Json
+    """The file's name, such as `replica.html`, or `replica_list.json` of what is not a page."""
+    variables: Fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +261,7 @@ class SiteReplica(Protocol):
 
     def list_page(
         self, titles: Collection, path: str, query: Mapping[str, str], host: str
-    ) -> Markup | Json | None:
+    ) -> Markup | None:
         """Return a page of a list, without slashes around its path; None where it is none.
 
         Raises ValueError for a parameter that can't be read.

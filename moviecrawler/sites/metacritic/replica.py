@@ -9,19 +9,17 @@ real episode's page is unknown, and the replica uses that of its season.
 from __future__ import annotations
 
 import functools
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-from moviecrawler.items import Award, Credit, Movie, Offer, RelatedTitle, Score, ScoreKind
-from moviecrawler.sites import SCORES
-from moviecrawler.sites.metacritic.values import IMAGES, OFFER_KINDS
+from moviecrawler.items import Award, Movie, Offer, Score, ScoreKind
+from moviecrawler.sites.metacritic.values import IMAGES
 from moviecrawler.sites.replicas import (
     LINKED_TYPES,
     WORDS,
     Collection,
     FilmDraft,
-    Json,
     Markup,
     Name,
     Refusal,
@@ -186,25 +184,36 @@ def _scores_of(
 
 
 def title_page(title: Title, movie: Movie) -> Markup:
-    """Return the page of a title, or of a season or an episode of it."""
-    section, slug = str(movie.site_id).split("/", 1)
-    key = f"loadPage:{'movies' if section == 'movie' else 'shows'}:{slug.replace('/', ':')}:"
-    state = {"data": {key: {"components": _components(title, movie)}}}
-    name = f"{movie.title} Reviews - Metacritic"
+    """Return the page of a title, or of a season or an episode of it.
+
+    A season's page has the components of its series, with its own scores; an episode's page has
+    those of its season.
+    """
+    section, *slugs = str(movie.site_id).split("/")
+    route = ":".join(["movies" if section == "movie" else "shows", *slugs])
+    scored = movie
+    if movie.kind == "episode":
+        season_id = str(movie.site_id).rpartition("/")[0]
+        scored = next(part for part in title.parts["metacritic"] if part.site_id == season_id)
     return Markup(
         template="replica.html",
         variables={
-            "title": name,
+            "title": f"{movie.title} Reviews - Metacritic",
             "url": movie.url,
-            "linked": _linked(movie),
-            "values": _flattened(state),
+            "linked_type": LINKED_TYPES[movie.kind],
+            "movie": movie,
+            "key": f"loadPage:{route}:",
+            "whole": title.movies["metacritic"],
+            "scored": scored,
+            "seasons": title.listed.get("metacritic", []),
+            "flattened": _flattened,
         },
     )
 
 
 def list_page(
     collection: Collection, path: str, query: Mapping[str, str], host: str
-) -> Json | None:
+) -> Markup | None:
     """Return a page of the finder's list; None for another path or an unknown kind of title.
 
     If the next row has the same Metascore as the last one, it is on this page too, and begins the
@@ -227,10 +236,14 @@ def list_page(
     if shown and order == "-metaScore" and end < len(ordered) and ordered[end][0] == shown[-1][0]:
         shown.append(ordered[end])
     address = f"{host}/finder/metacritic/web?mcoTypeId={kind}&sortBy={order}&limit={limit}&offset="
-    links = {"next": {"href": f"{address}{end}"}} if end < len(ordered) else {}
-    movies = [titles.title(index).movies["metacritic"] for _, index in shown]
-    items = [_row(movie) for movie in movies]
-    return {"data": {"totalResults": len(ordered), "items": items}, "links": links}
+    return Markup(
+        template="replica_finder.json",
+        variables={
+            "total": len(ordered),
+            "movies": [titles.title(index).movies["metacritic"] for _, index in shown],
+            "next": f"{address}{end}" if end < len(ordered) else None,
+        },
+    )
 
 
 @functools.lru_cache(maxsize=16)
@@ -250,8 +263,8 @@ def _ordered(collection: Collection, kind: str, order: str) -> list[tuple[int, i
     return sorted((key(index), index) for index in collection.ids["metacritic"])
 
 
-def _flattened(value: object) -> list[object]:
-    """Return a value as devalue writes it.
+def _flattened(state: str) -> list[object]:
+    """Return the value of some JSON as devalue writes it.
 
     The list is flat: its dicts and lists refer to other entries by index. Equal texts are in it
     once.
@@ -270,194 +283,5 @@ def _flattened(value: object) -> list[object]:
             flat[number] = [add(inner) for inner in part]
         return number
 
-    add(value)
+    add(json.loads(state))
     return flat
-
-
-def _components(title: Title, movie: Movie) -> list[Json]:
-    """Return the components of a page.
-
-    A season's page has those of its series, with its own scores; an episode's page has those of
-    its season.
-    """
-    whole = title.movies["metacritic"]
-    if movie.kind == "episode":
-        season = str(movie.site_id).rpartition("/")[0]
-        movie = next(part for part in title.parts["metacritic"] if part.site_id == season)
-    data: dict[str, Json] = {
-        "product": {"item": _product(whole)},
-        "where-to-watch": {"item": _where_to_watch(whole)},
-        "critic-score-summary": {"item": _critics(movie)},
-        "user-score-summary": {"item": _summary(movie, "metacritic_user", "user-reviews")},
-    }
-    if whole.kind == "series":
-        data["seasons"] = {"items": [_season(season) for season in title.listed["metacritic"]]}
-    else:  # the site recommends the title itself, too
-        related = [_related(one) for one in whole.related]
-        data["related-carousel"] = {"items": [*related, _related(whole)]}
-    return [{"data": part, "meta": {"componentName": name}} for name, part in data.items()]
-
-
-def _related(title: Movie | RelatedTitle) -> Json:
-    return {"type": "movie", "slug": _slug(title.site_id), "title": title.title}
-
-
-def _listed(movie: Movie) -> Json:
-    """Return what rows of the finder and pages both say of a title."""
-    return {
-        "type": "movie" if movie.kind == "movie" else "show",
-        "title": movie.title,
-        "slug": _slug(movie.site_id),
-        "premiereYear": movie.year,
-        "releaseDate": movie.release_date,
-    }
-
-
-def _row(movie: Movie) -> Json:
-    """Return a row of the finder."""
-    critics = _critics(movie)
-    users = movie.score("metacritic_user")
-    return {
-        **_listed(movie),
-        "criticScoreSummary": {**critics, "score": critics["score"] or 0},
-        "userScore": {"score": users.value if users else 0},
-    }
-
-
-def _product(movie: Movie) -> Json:
-    """Return what a page says of a title, its people and awards, with the critics' score."""
-    image = {
-        "bucketPath": str(movie.poster_url).removeprefix(IMAGES),
-        "width": movie.poster_width,
-        "height": movie.poster_height,
-    }
-    # Of the writers, creators have a word for it.
-    creators = {one.name for one in movie.people("creator")}
-    writers = [
-        _person(one, "created by" if one.name in creators else "screenplay")
-        for one in movie.people("writer")
-    ]
-    return {
-        **_listed(movie),
-        "id": int(movie.external_ids["metacritic"]),
-        "rating": movie.certificate,
-        "image": image if movie.poster_url else None,
-        "genres": [{"name": genre} for genre in movie.genres],
-        "description": movie.plot,
-        "duration": movie.runtime_minutes,
-        "criticScoreSummary": _critics(movie),
-        "imdbId": movie.imdb_id,
-        "tags": movie.keywords,
-        "tagline": next(iter(movie.taglines), None),
-        "awards": [
-            {"awardEvent": one.event, "wins": one.wins, "nominations": one.nominations}
-            for one in movie.awards
-        ],
-        "seasonCount": movie.season_count,
-        "production": {
-            "cast": [_person(one, one.character) for one in movie.people("cast")],
-            "crew": [*map(_person, movie.people("director")), *writers],
-        },
-    }
-
-
-def _person(credit: Credit, roles: str | None = None) -> Json:
-    return {
-        "name": credit.name,
-        "roles": roles.split(" / ") if roles else [],
-        "roleTypeGroupName": _GROUPS[credit.role],
-        "entertainmentProduct": {"url": f"/{credit.person_id}/"},
-    }
-
-
-def _where_to_watch(movie: Movie) -> Json:
-    path = movie.external_ids.get("justwatch")
-    return {
-        **{
-            name: [_offer(offer) for offer in movie.offers if offer.kind == kind]
-            for name, kind in OFFER_KINDS.items()
-        },
-        "meta": {"fullPath": path, "locale": "en_US"},
-    }
-
-
-def _offer(offer: Offer) -> Json:
-    """Return an offer, whose link leads to a counter first."""
-    target = quote(f"{offer.url}?utm_source=replica", safe="")
-    option = {
-        "qualityType": offer.quality,
-        "optionPrice": offer.price,
-        "optionCurrencyCode": "USD",
-        "offerType": (offer.scope or "default").upper(),
-    }
-    return {
-        "providerName": offer.provider,
-        "link": f"https://click.justwatch.com/a?cx=eyJzY2hlbWEi&r={target}&uct_country=us",
-        "options": [option],
-    }
-
-
-def _critics(movie: Movie) -> Json:
-    score = movie.score("metascore")
-    return {
-        **_summary(movie, "metascore", "critic-reviews"),
-        "normalizedScore": score and score.average,
-    }
-
-
-def _summary(movie: Movie, kind: ScoreKind, reviews: str) -> Json:
-    """Return a score with its opinions, and its address; that of a season is at its series'."""
-    score = movie.score(kind)
-    season = f"?season={_last(movie.site_id)}" if movie.series_id else ""
-    return {
-        "max": SCORES[kind].scale,
-        "score": score and score.value,
-        "reviewCount": score.count if score else 0,
-        "positiveCount": score.liked if score else 0,
-        "neutralCount": score.neutral if score else 0,
-        "negativeCount": score.disliked if score else 0,
-        "sentiment": score and score.sentiment,
-        "url": f"/{movie.series_id or movie.site_id}/{reviews}/{season}",
-    }
-
-
-def _season(season: Movie) -> Json:
-    """Return a row of a series' page."""
-    return {
-        "title": season.series_title,
-        "releaseYear": season.year,
-        "premiereDate": season.release_date,
-        "totalEpisodes": season.episode_count,
-        "criticScoreSummary": _critics(season),
-        "url": f"/{season.site_id}/",
-    }
-
-
-def _linked(movie: Movie) -> Json:
-    """Return a page's JSON-LD. That of an episode has the users' score."""
-    is_episode = movie.kind == "episode"
-    score = movie.score("metacritic_user") if is_episode else None
-    rating = score and {
-        "name": "Metacritic User Score",
-        "bestRating": SCORES[score.kind].scale,
-        "ratingValue": score.value,
-        "ratingCount": score.count,
-    }
-    return {
-        "@context": "https://schema.org",
-        "@type": LINKED_TYPES[movie.kind],
-        "name": movie.title,
-        "datePublished": movie.release_date or str(movie.year),
-        "description": movie.plot or "",
-        "url": movie.url,
-        "aggregateRating": rating,
-        "partOfSeries": {"name": movie.series_title} if is_episode else None,
-    }
-
-
-def _slug(site_id: str | None) -> str:
-    return str(site_id).partition("/")[2]
-
-
-def _last(site_id: str | None) -> str:
-    return str(site_id).rpartition("/")[2]

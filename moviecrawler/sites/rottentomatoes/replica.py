@@ -18,7 +18,6 @@ from moviecrawler.sites.replicas import (
     WORDS,
     Collection,
     FilmDraft,
-    Json,
     Markup,
     Name,
     Refusal,
@@ -213,28 +212,32 @@ def _scores_of(
 
 def title_page(title: Title, movie: Movie) -> Markup:
     """Return the page of a title, or of a season or an episode of it."""
-    listed = title.listed["rottentomatoes"] if movie.kind == "series" else []
-    seasons = [
-        {**_scores(season), "season": season, "aired": f"{_day(season):%b %Y}"} for season in listed
-    ]
+    released = f"{_day_of(movie):%b %d, %Y}"
     release_label = "Premiere Date"
-    release = _released(movie)
+    release = released
+    below_title = str(movie.year)
+    if movie.kind == "series":
+        below_title = f"{movie.year}-{movie.end_year or ''}"
     if movie.kind == "movie":
         release_label = f"Release Date ({'Theaters' if movie.release_date else 'Streaming'})"
         release += ", Wide" if movie.release_date else ""
-    amounts = [amount.value for amount in movie.amounts if amount.kind == "domestic"]
+        below_title = f"Released {released}"
+    # The site tells films apart that share a title.
+    shares_title = str(movie.site_id).endswith(f"_{movie.year}")
     return Markup(
         template="replica.html",
         variables={
             "title": f"{movie.title} | Rotten Tomatoes",
             "url": movie.url,
-            "linked": _linked(movie),
-            "scripts": _scripts(movie),
+            "linked_type": LINKED_TYPES[movie.kind],
+            "linked_name": f"{movie.title} ({movie.year})" if shares_title else movie.title,
+            "below_title": [text for text in (movie.certificate, below_title) if text],
             "movie": movie,
-            "seasons": seasons,
+            "seasons": title.listed["rottentomatoes"] if movie.kind == "series" else [],
+            "day_of": _day_of,
             "release_label": release_label,
             "release": release,
-            "box_office": [_dollars(amount) for amount in amounts],
+            "box_office": [_dollars(amount.value) for amount in movie.amounts],
             "runtime": _runtime(movie.runtime_minutes),
         },
     )
@@ -242,7 +245,7 @@ def title_page(title: Title, movie: Movie) -> Markup:
 
 def list_page(
     collection: Collection, path: str, query: Mapping[str, str], _host: str
-) -> Markup | Json | None:
+) -> Markup | None:
     """Return the first page of a browse list, or as JSON what follows a cursor; otherwise None.
 
     Lists are movies_in_theaters, tv_series_browse, or all films by popularity. Raises ValueError
@@ -251,134 +254,39 @@ def list_page(
     beginning, _, name = path.partition("browse/")
     after = query.get("after")
     if beginning == "cnapi/" and after is not None:
-        rows, info = _browsed(collection, name, int(base64.b64decode(after, validate=True)) + 1)
-        return {"grid": {"list": rows}, "pageInfo": info}
+        first = int(base64.b64decode(after, validate=True)) + 1
+        return _list_page("replica_list.json", collection, name, first)
     if beginning or not name:
         return None
-    rows, info = _browsed(collection, name, 0)
-    variables = {
-        "title": f"{name} | Rotten Tomatoes",
-        "url": f"https://www.rottentomatoes.com/browse/{name}",
-        "rows": rows,
-        "info": info,
-    }
-    return Markup(template="replica_list.html", variables=variables)
+    return _list_page("replica_list.html", collection, name, 0)
 
 
-def _browsed(collection: Collection, name: str, first: int) -> tuple[list[Json], Json]:
-    """Return the rows on a page of a list, and its pageInfo."""
+def _list_page(template: str, collection: Collection, name: str, first: int) -> Markup:
     titles = collection.series if name.startswith("tv_") else collection
     indexes = list(titles.ids["rottentomatoes"])
     if name.startswith("movies_in_theaters"):
         indexes = indexes[:IN_THEATERS]
     shown = indexes[first : first + BROWSE_ROWS]
     last = first + len(shown) - 1 if shown else max(len(indexes) - 1, 0)
-    info = {
-        "endCursor": base64.b64encode(str(last).encode()).decode(),
-        "hasNextPage": last + 1 < len(indexes),
-    }
-    return [_row(titles.title(index).movies["rottentomatoes"]) for index in shown], info
+    return Markup(
+        template=template,
+        variables={
+            "title": f"{name} | Rotten Tomatoes",
+            "url": f"https://www.rottentomatoes.com/browse/{name}",
+            "movies": [titles.title(index).movies["rottentomatoes"] for index in shown],
+            "day_of": _day_of,
+            "info": {
+                "endCursor": base64.b64encode(str(last).encode()).decode(),
+                "hasNextPage": last + 1 < len(indexes),
+            },
+        },
+    )
 
 
-def _row(movie: Movie) -> Json:
-    """Return a row of a list."""
-    verb = "Opened" if movie.release_date else "Streaming"
-    return {
-        "title": movie.title,
-        "mediaUrl": f"/{movie.site_id}",
-        "releaseDateText": f"{verb} {_released(movie)}",
-        **_scores(movie),
-    }
-
-
-def _scores(movie: Movie) -> Json:
-    """Return what rows show of scores."""
-    return {
-        "criticsScore": {"scorePercent": _percent(movie.score("tomatometer"))},
-        "audienceScore": {"scorePercent": _percent(movie.score("popcornmeter"))},
-    }
-
-
-def _percent(score: Score | None) -> str:
-    return f"{score.value:.0f}%" if score else ""
-
-
-def _day(movie: Movie) -> date:
+def _day_of(movie: Movie) -> date:
     """Return a title's release, the first of the month or the year where that is all."""
     text = movie.release_date or f"{movie.year}-01"
     return date.fromisoformat(f"{text}-01"[:10])
-
-
-def _released(movie: Movie) -> str:
-    """Return a title's release as the site writes it: "Nov 01, 2026"."""
-    return f"{_day(movie):%b %d, %Y}"
-
-
-def _scripts(movie: Movie) -> Json:
-    """Return a page's scripts of JSON by their ids."""
-    release = str(movie.year)
-    if movie.kind == "movie":
-        release = f"Released {_released(movie)}"
-    elif movie.kind == "series":
-        release = f"{movie.year}-{movie.end_year or ''}"
-    below_title = [movie.certificate, release] if movie.certificate else [release]
-    critics = _critics(movie, "tomatometer")
-    return {
-        "media-hero-json": {"content": {"title": movie.title, "metadataProps": below_title}},
-        "media-scorecard-json": {
-            "audienceScore": _audience(movie, "popcornmeter_verified", "popcornmeter_all"),
-            "criticsScore": critics,
-            "description": movie.plot,
-            "overlay": {
-                "audienceAll": _audience(movie, "popcornmeter_all"),
-                "audienceVerified": _audience(movie, "popcornmeter_verified"),
-                "criticsAll": critics,
-                "criticsTop": _critics(movie, "tomatometer_top"),
-            },
-            "primaryImageUrl": movie.poster_url,
-        },
-        "curation-json": {
-            "emsId": movie.external_ids["ems"],
-            "rtId": movie.external_ids["rottentomatoes"],
-        },
-    }
-
-
-def _critics(movie: Movie, kind: ScoreKind) -> Json:
-    """Return a score of critics. Before there are reviews it has no key `score`."""
-    score = movie.score(kind)
-    if score is None:
-        return {"certified": False, "title": "Tomatometer"}
-    return {
-        **_opinions(score),
-        "averageRating": f"{score.average:.2f}",
-        "reviewCount": score.count,
-        "title": "Tomatometer",
-    }
-
-
-def _audience(movie: Movie, *kinds: ScoreKind) -> Json:
-    """Return the first score of the audience that there is."""
-    score = next(filter(None, map(movie.score, kinds)), None)
-    if score is None:
-        return {"certified": False, "title": "Popcornmeter"}
-    return {
-        **_opinions(score),
-        "averageRating": f"{score.average:.1f}",
-        "bandedRatingCount": f"{(score.count or 0) // 50 * 50:,}+ Ratings",
-        "reviewCount": score.reviews,
-        "title": "Popcornmeter",
-    }
-
-
-def _opinions(score: Score) -> Json:
-    return {
-        "certified": score.certified,
-        "likedCount": score.liked,
-        "notLikedCount": score.disliked,
-        "score": f"{score.value:.0f}",
-        "sentiment": score.sentiment,
-    }
 
 
 def _dollars(amount: int) -> str:
@@ -387,19 +295,3 @@ def _dollars(amount: int) -> str:
 
 def _runtime(minutes: int | None) -> list[str]:
     return [f"{minutes // 60}h {minutes % 60}m".removeprefix("0h ")] if minutes else []
-
-
-def _linked(movie: Movie) -> Json:
-    """Return a page's JSON-LD, in which the site tells films apart that share a title."""
-    name = movie.title
-    if str(movie.site_id).endswith(f"_{movie.year}"):
-        name += f" ({movie.year})"
-    return {
-        "@context": "https://schema.org",
-        "@type": LINKED_TYPES[movie.kind],
-        "name": name,
-        "url": movie.url,
-        "numberOfSeasons": movie.season_count,
-        "numberOfEpisodes": movie.episode_count,
-        "partOfSeries": {"name": movie.series_title} if movie.series_id else None,
-    }
