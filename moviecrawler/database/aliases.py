@@ -7,14 +7,16 @@ from collections import defaultdict
 from contextlib import closing
 from datetime import UTC, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from moviecrawler.basics.errors import TransientStoreError
 from moviecrawler.database.sqlite import read_sqlite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from datetime import datetime
+
+    from scrapy.settings import BaseSettings
 
     from moviecrawler.sites import Site
 
@@ -26,7 +28,7 @@ _NO_TABLE: Final = "no such table"
 """In SQLite's message about a database that no crawl of this version has opened yet."""
 
 
-def valid_aliases(settings: Mapping[str, Any], site: Site, now: datetime) -> dict[str, str]:
+def valid_aliases(settings: BaseSettings, site: Site, now: datetime) -> dict[str, str]:
     """Return the current id of a site's titles by each former id, but for those of 90 days ago.
 
     They are in the database that DATABASE_URL names, or without one in the embedded database. This

@@ -22,10 +22,12 @@ from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCORES
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
+    from moviecrawler.database.records import Row as Cells
     from moviecrawler.database.schema import SchemaTables
     from moviecrawler.items import Site, TitleKind
 
 Row = dict[str, Any]
+"""The cells of a row by their columns, which views declare."""
 
 RANK: Final = "rank"
 """The column that a list adds."""
@@ -86,7 +88,7 @@ class Board:
     """Rows, with the types of their columns as `tables.py` names them."""
 
     columns: dict[str, str]
-    cells: Generator[tuple[Any, ...]]
+    cells: Generator[Cells]
     """The rows as the database has them; to be closed before it is."""
 
     @property
@@ -240,7 +242,7 @@ def _explain(connection: sqlite3.Connection, statement: str) -> None:
 def _reading_only(connection: sqlite3.Connection) -> Iterator[None]:
     """Let statements read alone, with texts of a bounded length."""
 
-    def authorise(action: int, *_: Any) -> int:
+    def authorise(action: int, *_: object) -> int:
         return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
 
     before = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_TEXT_BYTES)
@@ -254,7 +256,7 @@ def _reading_only(connection: sqlite3.Connection) -> Iterator[None]:
 
 def _cells(
     tables: SchemaTables, statement: str, values: Sequence[str], *, is_checked: bool
-) -> Generator[tuple[Any, ...]]:
+) -> Generator[Cells]:
     if not isinstance(tables, SqliteTables) or not is_checked:
         yield from tables.stream(statement, *values)
         return
@@ -286,7 +288,7 @@ def converted_columns(columns: Mapping[str, str]) -> dict[int, str]:
     return {place: kind for place, kind in enumerate(kinds) if kind not in _SAME}
 
 
-def json_value(kind: str, cell: Any) -> Any:
+def json_value(kind: str, cell: Any) -> object:
     """Return a cell as both databases have it in JSON."""
     if cell is None:
         return None

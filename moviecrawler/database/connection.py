@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 import psycopg2
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     # Psycopg2 writes its classes in small letters.
     from psycopg2.extensions import connection as Connection  # noqa: N812
 
-Cursor = Any
-"""A cursor of psycopg2, which has no types. Its rows have their columns as attributes."""
+Cursor: TypeAlias = NamedTupleCursor
+"""A cursor whose rows have their columns as attributes."""
 _FORM = "postgresql://user:password@host:5432/database"
 _KEEPALIVES = {
     "keepalives_idle": "30",  # seconds, as below
@@ -267,7 +267,7 @@ class Database:
         with (
             errors_translated(),
             connection,
-            connection.cursor(cursor_factory=NamedTupleCursor) as cursor,
+            connection.cursor(cursor_factory=Cursor) as cursor,
         ):
             yield cursor
 
@@ -277,6 +277,6 @@ def storable(text: str) -> str:
     return on_one_line(text).encode(errors="replace").decode()
 
 
-def as_json(rows: Sequence[dict[str, Any]]) -> str:
+def as_json(rows: Sequence[object]) -> str:
     """Return rows as a JSON array."""
     return msgspec.json.encode(rows).decode()

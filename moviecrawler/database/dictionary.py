@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
+from typing import TYPE_CHECKING, Final, get_args, get_type_hints
 
 from moviecrawler.basics.files import read_package_file
 from moviecrawler.database.records import ATTRIBUTES, ITEMS
@@ -285,7 +285,7 @@ _hints_of = cache(get_type_hints)  # a crawl that ends asks for hundreds of colu
 
 def _unit_of(item: type, attribute: str) -> str:
     """Return the unit of a field of an item, of which its type says what it is."""
-    hint: Any = _hints_of(item, include_extras=True).get(attribute)
+    hint = _hints_of(item, include_extras=True).get(attribute)
     for part in (hint, *get_args(hint)):
         for meta in getattr(part, "__metadata__", ()):
             if meta.extra:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import json
 
@@ -17,6 +17,7 @@ from moviecrawler.sites.ids import parse_title_id
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from moviecrawler.database.records import Row
     from moviecrawler.database.schema import SchemaTables
     from moviecrawler.items import ScoreKind, Site, TitleKind
 
@@ -167,7 +168,7 @@ def read_title(tables: SchemaTables, title_id: int) -> WholeTitle:
 
 
 def _point(
-    site: Site, kind: ScoreKind, value: Any, count: int | None, since: Any = None
+    site: Site, kind: ScoreKind, value: object, count: int | None, since: object = None
 ) -> ScorePoint:
     return ScorePoint(
         site=site,
@@ -178,6 +179,6 @@ def _point(
     )
 
 
-def _watching(row: Sequence[Any]) -> Watching:
+def _watching(row: Row) -> Watching:
     values = dict(zip(Watching.__slots__, row, strict=True))
     return Watching(**{**values, "price": decode("number", values["price"])})

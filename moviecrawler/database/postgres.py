@@ -7,7 +7,7 @@ import io
 import logging
 import time
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import psycopg2
 from psycopg2.extras import execute_values
@@ -62,7 +62,7 @@ class PostgresTables:
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
 
-    def select(self, query: str, ids: Collection[Any] = (), *values: object) -> list[Row]:
+    def select(self, query: str, ids: Collection[str | int] = (), *values: object) -> list[Row]:
         statement = query.format(ids="= ANY (%s)", mark="%s")
         listed = [_array_of(ids)] * query.count("{ids}")
         with self._cursor.connection.cursor() as plain:  # a named tuple a row takes long
@@ -245,7 +245,7 @@ def match_hashes(keys: Iterable[str], sites: Collection[str]) -> set[int]:
     }
 
 
-def copy_rows(cursor: Any, table: str, rows: Iterable[Iterable[object]]) -> None:
+def copy_rows(cursor: Cursor, table: str, rows: Iterable[Iterable[object]]) -> None:
     """Write rows to a table, named with its columns, by COPY.
 
     No value is an empty text, which would be taken for null.

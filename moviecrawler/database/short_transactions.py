@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.errors import (
     AwayError,
@@ -18,6 +18,8 @@ from moviecrawler.database.connection import Database, Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from moviecrawler.database.connection import Cursor
 
 _SESSION = Session(
     application_name="moviecrawler node",
@@ -41,7 +43,7 @@ class ShortTransactions:
         self._away_reason = ""
 
     @contextmanager
-    def transaction(self, *, write: bool = False) -> Iterator[Any]:
+    def transaction(self, *, write: bool = False) -> Iterator[Cursor]:
         """Give a cursor; commit at the end of the block, or roll back. Raises AwayError."""
         if time.monotonic() < self._away_until:
             raise AwayError(self._away_reason)

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 from contextlib import contextmanager, suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from filelock import FileLock, Timeout
 
@@ -55,7 +55,7 @@ class SqliteTables:
         self.name = name
         self.connection = connection
 
-    def select(self, query: str, ids: Collection[Any] = (), *values: object) -> list[Row]:
+    def select(self, query: str, ids: Collection[str | int] = (), *values: object) -> list[Row]:
         statement = query.format(ids="IN (SELECT value FROM json_each(?))", mark="?")
         listed = (json.dumps(list(ids)),) if "{ids}" in query else ()
         return self.connection.execute(statement, (*values, *listed)).fetchall()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from psycopg2.extras import execute_values
@@ -93,6 +93,15 @@ class Move(msgspec.Struct, kw_only=True):
     title_id: int | None
     newer_id: int | None = None
     placed_by_hand: bool
+
+
+class _Search(msgspec.Struct):
+    """One search of `candidates.sql`."""
+
+    asker: int
+    """The record_id of the record whose title is searched."""
+    keys: list[int]
+    """Its hashes."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -275,10 +284,10 @@ def _search(
     by key, without the crowded ones. Return how many these are.
     """
     sharing: dict[int, set[int]] = defaultdict(set)
-    questions = [{"asker": record.record_id, "keys": list(keys)} for record, keys in asked]
+    questions = [_Search(record.record_id, list(keys)) for record, keys in asked]
     crowded = _ask(cursor, questions, sharing)
     by_key = [
-        {"asker": record.record_id, "keys": [key]}
+        _Search(record.record_id, [key])
         for record, keys in asked
         if record.record_id in crowded
         for key in keys
@@ -297,13 +306,11 @@ def _search(
     return len(crowded)
 
 
-def _ask(
-    cursor: Cursor, questions: Sequence[dict[str, Any]], found: dict[int, set[int]]
-) -> set[int]:
+def _ask(cursor: Cursor, questions: Sequence[_Search], found: dict[int, set[int]]) -> set[int]:
     """Add the titles that searches find, by the asking record; return those that find too many."""
     crowded: set[int] = set()
     for begin in range(0, len(questions), _SEARCH_BATCH):
-        asked = msgspec.json.encode(questions[begin : begin + _SEARCH_BATCH]).decode()
+        asked = as_json(questions[begin : begin + _SEARCH_BATCH])
         cursor.execute(_CANDIDATES, {"asked": asked, "most": _MAX_RECORDS})
         for record_id, title_id in cursor.fetchall():
             if title_id is None:
@@ -415,7 +422,4 @@ def _regroup(cursor: Cursor, plan: Plan) -> None:
         give(title_id, [record for record in records if record not in crowded_out], matched_by)
         for record in crowded_out:
             give(claim([record.title_id]), [record], [])
-    cursor.execute(
-        _REGROUP,
-        {"moves": msgspec.json.encode(moves).decode(), "reasons": as_json(reasons)},
-    )
+    cursor.execute(_REGROUP, {"moves": as_json(moves), "reasons": as_json(reasons)})
