@@ -6,6 +6,7 @@ Its key is such as raw/site=imdb/date=2026-03-01/20260301T120000-<digest>.warc
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.items import RawPage
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.s3 import S3_LIMITS, Bucket, S3Store, by_folder, object_name
+from moviecrawler.pipelines.s3 import S3_LIMITS, Bucket, S3Store, folder_of, object_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,8 +49,11 @@ class ArchiveStore(S3Store):
 
     def write(self, records: Sequence[Record]) -> None:
         """Write a file for each site and date of the batch."""
-        for folder, group in by_folder(records, lambda page: ("raw", page.fetched_at)).items():
-            pages: list[RawPage] = [record.item for record in group]
+        folders: dict[str, list[RawPage]] = defaultdict(list)
+        for record in records:
+            page = record.item
+            folders[folder_of("raw", page.site, page.fetched_at)].append(page)
+        for folder, pages in folders.items():
             first = min(page.fetched_at for page in pages)
             # The ids are random, so they identify the contents.
             name = object_name(first, "".join(page.archive_id for page in pages).encode())

@@ -26,7 +26,7 @@ _ROW = "SELECT * FROM csv_movies"
 class _TitleFilter(feedexport.ItemFilter):
     """Accepts titles, and items of somebody's own."""
 
-    def accepts(self, item: Any) -> bool:
+    def accepts(self, item: object) -> bool:
         """Return whether an item is none that only our stores need."""
         return not isinstance(item, ListPage | Miss)
 
@@ -53,7 +53,7 @@ class FeedExporter(feedexport.FeedExporter):
                 columns = chain.from_iterable(map(_columns_of, chosen.item_classes))
                 options["fields"] = list(dict.fromkeys(columns)) or None
 
-    def item_scraped(self, item: Any, spider: Spider) -> None:
+    def item_scraped(self, item: object, spider: Spider) -> None:
         """Export an item, or each of a batch."""
         for one in item.movies if isinstance(item, Batch) else [item]:
             super().item_scraped(one, spider)
@@ -67,7 +67,7 @@ class FlatCsvExporter(CsvItemExporter):
         super().__init__(file, **options)
         self._tables = tables_in_memory()
 
-    def export_item(self, item: Any) -> None:
+    def export_item(self, item: object) -> None:
         """Write a row."""
         super().export_item(self._flat(item) if isinstance(item, Movie) else item)
 
@@ -76,7 +76,7 @@ class FlatCsvExporter(CsvItemExporter):
         super().finish_exporting()
         self._tables.connection.close()
 
-    def _flat(self, movie: Movie) -> dict[str, Any]:
+    def _flat(self, movie: Movie) -> dict[str, object]:
         """Return a title's row by column, as the embedded database would have it."""
         connection = self._tables.connection
         connection.execute("BEGIN")

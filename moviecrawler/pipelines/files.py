@@ -10,7 +10,7 @@ import tempfile
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -76,7 +76,7 @@ def replacing(path: Path) -> Iterator[TextIO]:
     _sync_folder(path.parent)
 
 
-def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> bool:
+def append_rejected(data_dir: Path, store: str, reason: str, item: object) -> bool:
     """Append an item to `rejected.jsonl`, and return whether that worked.
 
     If not, the reason is logged. A line is a single write, so that several processes can share the
@@ -89,12 +89,10 @@ def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> bool:
     except (TypeError, ValueError, OverflowError):
         # The item may be rejected because msgspec can't encode it; json escapes lone surrogates and
         # takes numbers of any size.
-        line = json.dumps({**entry, "item": _plain(item)}, default=repr).encode()
+        plain = ItemAdapter(item).asdict() if ItemAdapter.is_item(item) else item
+        line = json.dumps({**entry, "item": plain}, default=repr).encode()
     if len(line) > _MAX_LINE_BYTES:
-        line = json.dumps(
-            _truncated({**entry, "item": _plain(item)}),
-            default=lambda value: _truncated(repr(value)),
-        ).encode()
+        line = json.dumps(_truncated(json.loads(line))).encode()
     try:
         _rotate(data_dir / REJECTED)
         _append_line(data_dir / REJECTED, line)
@@ -106,19 +104,12 @@ def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> bool:
     return True
 
 
-def _plain(item: Any) -> Any:
-    return ItemAdapter(item).asdict() if ItemAdapter.is_item(item) else item
-
-
-def _truncated(value: Any) -> Any:
+def _truncated(value: object) -> object:
     """Return a JSON value with its long texts and lists cut."""
     if isinstance(value, str) and len(value) > _MAX_TEXT_CHARS:
         return f"{value[:_MAX_TEXT_CHARS]}… ({len(value):,} characters)"
     if isinstance(value, dict):
-        return {
-            _truncated(name): _truncated(part)
-            for name, part in islice(value.items(), _MAX_LIST_ITEMS)
-        }
+        return {name: _truncated(part) for name, part in islice(value.items(), _MAX_LIST_ITEMS)}
     if isinstance(value, list):
         more = [f"… ({len(value):,} in all)"] if len(value) > _MAX_LIST_ITEMS else []
         return [*map(_truncated, value[:_MAX_LIST_ITEMS]), *more]

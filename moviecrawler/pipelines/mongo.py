@@ -23,14 +23,17 @@ from moviecrawler.pipelines.store import Store, time_of
 from moviecrawler.sites.fields import SUBFIELDS, column_of, columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pymongo.collection import Collection
     from scrapy.settings import BaseSettings
 
     from moviecrawler.pipelines.store import Record
 
+    _Write = InsertOne["Document"] | ReplaceOne["Document"] | DeleteOne
+
 Document = dict[str, Any]
+"""As pymongo types it."""
 
 _OPTIONS = {
     "appName": "moviecrawler",
@@ -101,8 +104,8 @@ class MongoStore(Store):
                 "with characters such as @ and / in the password percent-encoded"
             ) from None
         self._database: str = given["database"] or "moviecrawler"
-        self._options: dict[str, Any] = {
-            n: value for n, value in _OPTIONS.items() if n not in given["options"]
+        self._options: Document = {
+            name: value for name, value in _OPTIONS.items() if name not in given["options"]
         }
 
     def open(self) -> None:
@@ -171,7 +174,7 @@ class MongoStore(Store):
             newest[key] = (
                 now if before is None else merged(now, before, self._margin, latest()) or before
             )
-        writes: list[Any] = []
+        writes: list[_Write] = []
         for key, movie in newest.items():
             if key not in stored:
                 writes.append(InsertOne(_document(movie, 1)))
@@ -224,16 +227,18 @@ class MongoStore(Store):
             writes.append(ReplaceOne(older, document, upsert=True))
         self._bulk("lists", writes)
 
-    def _bulk(self, name: str, writes: Sequence[Any]) -> int:
+    def _bulk(self, name: str, writes: Sequence[_Write]) -> int:
         """Return how many documents the writes found or inserted."""
         if not writes:
             return 0
         try:
-            result: Any = self._collection(name).bulk_write(writes, ordered=False).bulk_api_result
+            result: Mapping[str, Any] = (
+                self._collection(name).bulk_write(writes, ordered=False).bulk_api_result
+            )
         except (BSONError, OverflowError, ValueError) as error:
             raise RejectedError(str(error)) from error
         except BulkWriteError as error:
-            result = error.details or {}
+            result = error.details
             for each in result["writeErrors"]:
                 if each["code"] in _DOCUMENT_ERRORS:
                     raise RejectedError(each["errmsg"]) from error

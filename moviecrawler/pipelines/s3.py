@@ -8,7 +8,7 @@ from collections import defaultdict
 from contextlib import contextmanager
 from datetime import UTC
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import boto3
 import botocore.session
@@ -30,11 +30,13 @@ from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store, time_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from botocore.client import BaseClient
     from scrapy.settings import BaseSettings
 
+    from moviecrawler.items import Site
     from moviecrawler.pipelines.store import Record
 
 _TRY_LATER = frozenset({408, 409, 429, *range(500, 600)})  # HTTP statuses
@@ -73,7 +75,7 @@ class Bucket:
         self._name = name
         self._prefix = f"{prefix.strip('/')}/".removeprefix("/")
         self._endpoint_url = endpoint_url
-        self._client: Any = None
+        self._client: BaseClient = None  # of an untyped library
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Bucket:
@@ -199,25 +201,19 @@ class S3Store(Store):
 
     def write(self, records: Sequence[Record]) -> None:
         """Write an object for each kind of item, site and date of the batch."""
-        folders = by_folder(records, lambda item: (_FOLDERS[type(item)], time_of(item)))
+        folders: dict[str, list[Record]] = defaultdict(list)
+        for record in records:
+            item = record.item
+            folders[folder_of(_FOLDERS[type(item)], item.site, time_of(item))].append(record)
         for folder, members in folders.items():
             lines = b"".join(record.encoded + b"\n" for record in members)
             name = object_name(min(time_of(record.item) for record in members), lines)
             self._bucket.put(f"{folder}/{name}.jsonl.gz", igzip.compress(lines), "application/gzip")
 
 
-def by_folder(
-    records: Sequence[Record], placed: Callable[[Any], tuple[str, datetime]]
-) -> dict[str, list[Record]]:
-    """Return the records of each folder, such as `raw/site=imdb/date=2026-03-01`.
-
-    A folder has the records of a kind, a site and a day.
-    """
-    found: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        kind, time = placed(record.item)
-        found[f"{kind}/site={record.item.site}/date={time.astimezone(UTC):%Y-%m-%d}"].append(record)
-    return found
+def folder_of(kind: str, site: Site, time: datetime) -> str:
+    """Return the folder of a kind, a site and a day, such as `raw/site=imdb/date=2026-03-01`."""
+    return f"{kind}/site={site}/date={time.astimezone(UTC):%Y-%m-%d}"
 
 
 def object_name(time: datetime, contents: bytes) -> str:
@@ -226,7 +222,7 @@ def object_name(time: datetime, contents: bytes) -> str:
 
 
 @cache
-def _service_models() -> Any:
+def _service_models() -> object:
     """Return botocore's loader of service descriptions.
 
     All clients share it, as these take 12 MB.

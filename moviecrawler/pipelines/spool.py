@@ -9,7 +9,7 @@ import errno
 import os
 import time
 from shutil import disk_usage
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -43,7 +43,7 @@ class Spool:
         self._lock = FileLock(data_dir / f"spool-{store}.lock", timeout=0, thread_local=False)
         self._is_done = False
 
-    def write(self, items: Iterable[Any]) -> Path:
+    def write(self, items: Iterable[object]) -> Path:
         """Write items to a new file, and return its path. Raises OSError."""
         self._folder.mkdir(exist_ok=True)
         path = self._folder / f"{self._store}-{time.time_ns()}-{os.getpid()}.jsonl"
@@ -80,15 +80,15 @@ class Spool:
         self._is_done = True
         self._lock.release()
 
-    def read(self, path: Path) -> tuple[list[Any], list[str]]:
+    def read(self, path: Path) -> tuple[list[object], list[str]]:
         """Return the items of a file, and what is wrong with its other lines. Raises OSError."""
         lines = path.read_bytes().splitlines()
-        items: list[Any] = []
+        items: list[object] = []
         faults = [] if lines else ["it is empty"]
         for number, line in enumerate(lines, 1):
             try:
                 found = msgspec.json.decode(line, type=_Line)
-                item: Any = msgspec.json.decode(found.item, type=self._types[found.type])
+                item: object = msgspec.json.decode(found.item, type=self._types[found.type])
                 if isinstance(item, Movie):  # an older version named fields otherwise
                     item.unknown_fields = columns_of(item.site, item.unknown_fields)
                 items.append(item)

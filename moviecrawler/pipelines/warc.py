@@ -109,8 +109,9 @@ def read_record(record: bytes) -> Answer:
     Raises ArchiveError for any other damage.
     """
     try:
-        fields, (status_line, *lines), begin = _heads(record)
-        body = record[begin : -len(_END)]
+        head, http_head, body = record[: -len(_END)].split(_END, 2)
+        fields = _fields(head)
+        status_line, *lines = http_head.decode("latin-1").split("\r\n")
         if any(fields[name.lower()] != digest for name, digest in _digest(body).items()):
             raise ArchiveError(
                 f"{fields['warc-record-id']}: the body is not the one that was archived"
@@ -154,17 +155,6 @@ def read_records(file: BinaryIO) -> Iterator[bytes]:
             raise ArchiveError("the WARC file ends early")
         if fields.get("warc-type") == "response":
             yield head + block
-
-
-def _heads(record: bytes) -> tuple[dict[str, str], list[str], int]:
-    """Return a response record's fields, the lines of its HTTP header, and where its body begins.
-
-    Raises ValueError.
-    """
-    http_begin = record.index(_END) + len(_END)
-    http_end = record.index(_END, http_begin)
-    http_lines = record[http_begin:http_end].decode("latin-1").split("\r\n")
-    return _fields(record[: http_begin - len(_END)]), http_lines, http_end + len(_END)
 
 
 def _fields(head: bytes) -> dict[str, str]:
