@@ -128,7 +128,7 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
         # Imports Apprise.
         from moviecrawler.extensions.messengers import messengers_of  # noqa: PLC0415
 
-        messengers_of(settings)
+        messengers_of("", settings["ALERT_URLS"])
 
 
 # --- Names ----------------------------------------------------------------------------------------

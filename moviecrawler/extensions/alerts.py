@@ -38,7 +38,8 @@ class Alerts:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read ALERT_WEBHOOK and ALERT_URLS."""
-        messengers = messengers_of(crawler.settings)
+        get = crawler.settings.get
+        messengers = messengers_of(get("ALERT_WEBHOOK", ""), get("ALERT_URLS", ""))
         if not messengers:
             raise NotConfigured("neither ALERT_WEBHOOK nor ALERT_URLS is set")
         alerts = cls(crawler, messengers)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import logging
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import requests
 
 from moviecrawler.basics.errors import ConfigurationError, MovieCrawlerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from apprise import Apprise
 
@@ -40,16 +40,20 @@ class Messenger(NamedTuple):
     library, whose text may hold a secret."""
 
 
-def messengers_of(settings: Mapping[str, Any]) -> list[Messenger]:
+def messengers_of(webhook: str, urls: str) -> list[Messenger]:
     """Return what sends the alerts of a crawl. Nothing is connected.
+
+    Args:
+        webhook: ALERT_WEBHOOK.
+        urls: ALERT_URLS.
 
     Raises:
         ConfigurationError: A setting is wrong, or Apprise is not installed.
     """
     messengers = []
-    if webhook := settings.get("ALERT_WEBHOOK"):
+    if webhook:
         messengers.append(Messenger("ALERT_WEBHOOK", partial(_post, webhook)))
-    for number, url in enumerate((settings.get("ALERT_URLS") or "").split(), 1):
+    for number, url in enumerate(urls.split(), 1):
         client = _apprise_client()
         if not client.add(url):
             raise ConfigurationError(

@@ -12,7 +12,7 @@ import os
 import select
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from filelock import FileLock
 from prometheus_client import CollectorRegistry, write_to_textfile
@@ -89,7 +89,7 @@ class Metrics:
     async def _report(self, summary: Sequence[str] | None = None) -> None:
         stats = selected(self._crawler.stats.get_stats())
         if self._descriptor is not None:
-            line: dict[str, Any] = {"stats": stats, "unreachable": self._unreachable_sites()}
+            line: dict[str, object] = {"stats": stats, "unreachable": self._unreachable_sites()}
             if summary is not None:
                 line["summary"] = list(summary)
             hand_over(self._descriptor, json.dumps(line).encode() + b"\n")

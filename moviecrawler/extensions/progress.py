@@ -10,7 +10,7 @@ import time
 from collections import deque
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -24,7 +24,11 @@ from moviecrawler.scrapy_internals import describe_requests, is_closing
 if TYPE_CHECKING:
     from typing import Self
 
+    from scrapy import Spider
     from scrapy.crawler import Crawler
+    from tqdm import tqdm
+
+    from moviecrawler.frontier.contract import Account
 
 logger = logging.getLogger(__name__)
 
@@ -97,8 +101,8 @@ class Progress:
                 ended or "none",
             )
         elif waits := describe_requests(self._crawler.engine):
-            stalled: Any = now - self._looked_at  # Scrapy's type, not its code, asks for an int
-            stats.inc_value("crawl/stalled_seconds", stalled)
+            # Scrapy's type, not its code, asks for an int.
+            stats.inc_value("crawl/stalled_seconds", now - self._looked_at)  # type: ignore[arg-type]
             silent_seconds = now - self._changed_at
             if silent_seconds >= self._quiet:
                 self._quiet *= 2
@@ -147,7 +151,7 @@ class ProgressLine:
         self._crawlers: list[Crawler] = []
         self._counts: deque[tuple[float, int]] = deque()
         """Times, and how many titles were done then."""
-        self._bar: Any = None
+        self._bar: tqdm = None  # of an untyped library
 
     def follow(self, crawler: Crawler) -> None:
         """Show a crawl in the line, which stays until the last spider has closed."""
@@ -167,7 +171,7 @@ class ProgressLine:
             # The engine runs when its signal has been sent.
             self._drawing.start(_DRAW_SECONDS, now=False)
 
-    def _end(self, spider: Any) -> None:
+    def _end(self, spider: Spider) -> None:
         others = [crawler for crawler in self._crawlers if crawler.spider is not spider]
         if self._bar is not None and not any(_is_open(crawler) for crawler in others):
             self._drawing.stop()
@@ -208,13 +212,13 @@ def _is_open(crawler: Crawler) -> bool:
 def _done_and_requested(crawler: Crawler) -> tuple[int, int]:
     """Return how many titles of the run are done, and how many were requested, by all workers."""
     with suppress(AttributeError, RuntimeError):  # it has not begun
-        scheduler: Any = crawler.engine.scheduler
-        if scheduler.account is not None:
+        account: Account | None = crawler.engine.scheduler.account  # type: ignore[union-attr]
+        if account is not None:
             # The account of all workers comes every few seconds.
-            by_all = sum(getattr(scheduler.account, outcome) for outcome in TITLE_OUTCOMES)
+            by_all = sum(getattr(account, outcome) for outcome in TITLE_OUTCOMES)
             stats = crawler.stats.get_stats()
             done = max(by_all, sum(stats.get(f"titles/{name}", 0) for name in TITLE_OUTCOMES))
-            return done, max(scheduler.account.titles, done)
+            return done, max(account.titles, done)
     return 0, 0
 
 

@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from scrapy import signals
 
@@ -30,6 +30,7 @@ from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -63,6 +64,16 @@ SELECT
     count(*) FILTER (WHERE last_success IS NOT NULL AND state <> 'absent') AS fetched
 FROM title_sites WHERE site = %s AND site_id IS NOT NULL
 """
+
+
+class _Due(NamedTuple):
+    """The row of `_DUE`."""
+
+    now: int
+    following: datetime | None
+    """When the next title is due; None when there is none."""
+    overdue: int
+    fetched: int
 
 
 class Summary:
@@ -155,15 +166,14 @@ class Summary:
         seconds = time.monotonic() - self._started
         reason = stats["finish_reason"]
         is_once = bool(self._crawler.settings.get("FRONTIER_RUN"))
-        spider: Any = self._crawler.spider
-        is_due = spider.plan.is_due
-        note = f"; {spider.plan.note}" if spider.plan.note else ""
+        plan = self._crawler.spider.plan  # type: ignore[union-attr]  # a RunSpider's
+        note = f"; {plan.note}" if plan.note else ""
         lines = [
             f"{self._site}: {self._titles(stats)}{note}; in {seconds:,.1f} s ({reason})",
             f"stores: {_stores(stats)}",
             f"refusals: {_refusals(self._site, stats)}",
             f"missing fields: {_missing(stats)}",
-            f"next: {_next(stats, is_once, is_due)}",
+            f"next: {_next(stats, is_once, plan.is_due)}",
         ]
         return [on_one_line(line) for line in lines]  # a client's error may have several
 
@@ -204,15 +214,13 @@ class Summary:
             return ""  # of a replay nothing is due
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
-                due, following, overdue, fetched = await asyncio.to_thread(
-                    _ask, self._crawler.settings, self._site
-                )
+                due = await asyncio.to_thread(_count_due, self._crawler.settings, self._site)
         except (MovieCrawlerError, TimeoutError):
             return "; the catalogue can't be asked"
-        self._crawler.stats.set_value("catalogue/overdue", overdue)
-        self._crawler.stats.set_value("catalogue/fetched", fetched)
-        then = f", the next one on {utc_text(following)}" if following is not None else ""
-        return f"; {due:,} titles are due now{then}"
+        self._crawler.stats.set_value("catalogue/overdue", due.overdue)
+        self._crawler.stats.set_value("catalogue/fetched", due.fetched)
+        then = f", the next one on {utc_text(due.following)}" if due.following is not None else ""
+        return f"; {due.now:,} titles are due now{then}"
 
 
 def _count_titles(account: Account) -> dict[str, int]:
@@ -313,8 +321,8 @@ def _again(account: Account, is_once: bool, is_due: bool) -> str:
     return f"the same command requests them anew{when}"
 
 
-def _ask(settings: BaseSettings, site: Site) -> Any:
-    """Return the row of `_DUE`; call it in a thread.
+def _count_due(settings: BaseSettings, site: Site) -> _Due:
+    """Return what the catalogue says of a site's titles; call it in a thread.
 
     Raises MovieCrawlerError, also after a time-out.
     """
@@ -324,7 +332,7 @@ def _ask(settings: BaseSettings, site: Site) -> Any:
     with closing(open_catalogue(settings)) as catalogue, catalogue.transaction() as cursor:
         cursor.execute("SET LOCAL statement_timeout = %s", (_STATEMENT_SECONDS * 1000,))
         cursor.execute(_DUE, (site,))
-        return cursor.fetchone()
+        return _Due(*cursor.fetchone())
 
 
 def _stores(stats: Stats) -> str:

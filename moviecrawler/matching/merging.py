@@ -7,7 +7,7 @@ stored value. So each field has the value of the newest page that has it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from moviecrawler.items import Movie, Offer, Role, Score, Source
 from moviecrawler.sites.fields import (
@@ -87,9 +87,7 @@ def complete(movie: Movie, known: Movie) -> Movie:
         return movie if source == movie.source else replace(movie, source=source)
 
     # An unknown field gets the known value. An offer remembers when it was last seen.
-    changes: dict[str, Any] = {
-        name: getattr(known, name) for name in unknown.intersection(present, PLAIN_NAMES)
-    }
+    changes = {name: getattr(known, name) for name in unknown.intersection(present, PLAIN_NAMES)}
     if "offers" in changes:
         changes["offers"] = [_with_seen_at(offer, movie, known) for offer in known.offers]
 

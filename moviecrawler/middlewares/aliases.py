@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import MovieCrawlerError
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+
+    from moviecrawler.sites import Site
+
+logger = logging.getLogger(__name__)
 
 _RELOAD_SECONDS: Final = 600.0
 """Time after which aliases are read again, as other processes may have added some."""
@@ -49,34 +54,30 @@ class AliasMiddleware:
         was_redirected = "redirect_urls" in request.meta
         if site_id is None or was_redirected or request.cb_kwargs.get("found") is not None:
             return None
-        await self._read_when_due()
+        site: Site = request.meta["site"]
+        await self._read_when_due(site)
         current = current_id(site_id, self._aliases)
         if current == site_id:
             return None
-        spider: Any = self._crawler.spider
+        home: str = self._crawler.spider.home  # type: ignore[union-attr]
         self._crawler.stats.inc_value("aliases/followed")
         return request.replace(
-            url=title_url(spider.site, current, spider.home),
+            url=title_url(site, current, home),
             meta={**request.meta, **meta_of([Redirect(request.url, ALIAS)])},
             dont_filter=True,
         )
 
-    async def _read_when_due(self) -> None:
+    async def _read_when_due(self, site: Site) -> None:
         """Read the aliases, unless that was done lately. Those of before stay if it fails."""
         async with self._reading:
             if time.monotonic() < self._reload_at:
                 return
-            spider: Any = self._crawler.spider
             settings = self._crawler.settings
             try:
-                self._aliases = await asyncio.to_thread(
-                    valid_aliases, settings, spider.site, utc_now()
-                )
+                self._aliases = await asyncio.to_thread(valid_aliases, settings, site, utc_now())
                 self._outages.mark_up()
             except MovieCrawlerError as error:
                 if self._outages.mark_down():
-                    spider.logger.warning(
-                        "The aliases of ids can't be read (%s); old ids are requested as they are",
-                        error,
-                    )
+                    message = "Aliases can't be read (%s); old ids are requested as they are"
+                    logger.warning(message, error, extra={"spider": self._crawler.spider})
             self._reload_at = time.monotonic() + _RELOAD_SECONDS

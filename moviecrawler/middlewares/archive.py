@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.middlewares.compression import sent_body
@@ -50,8 +50,8 @@ class ArchiveMiddleware:
             response.meta["archive_id"] = uuid.uuid4().urn
 
     async def process_spider_output(
-        self, response: Response, result: AsyncIterator[Any]
-    ) -> AsyncIterator[Any]:
+        self, response: Response, result: AsyncIterator[object]
+    ) -> AsyncIterator[object]:
         """Archive the page, then yield what the spider yields.
 
         It waits only while the archive's buffer is full.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from isal import isal_zlib
@@ -28,9 +28,6 @@ _NO_LIMIT = 2**40
 _REDIRECTS = range(300, 400)
 _WITH_CONTENT = frozenset({200, 206})
 """Statuses of answers whose body is used; of others, status and headers are enough."""
-_DECODING_ERRORS: Any = (isal_zlib.error, OSError, IgnoreRequest)
-"""What decompressing raises; IgnoreRequest when the body is too large."""
-
 _sent: WeakKeyDictionary[Response, tuple[int, bytes | None]] = WeakKeyDictionary()
 """The compressed size of each decompressed response, and with S3_BUCKET also the compressed
 body."""
@@ -87,7 +84,8 @@ class GzipMiddleware(DecodingMiddleware):
             return response  # its body is not used, and may be empty despite Content-Encoding
         try:
             result = super().process_response(request, response)
-        except _DECODING_ERRORS as error:
+        # ISA-L's stub takes its error for an instance. IgnoreRequest: the body is too large.
+        except (isal_zlib.error, OSError, IgnoreRequest) as error:  # type: ignore[misc]
             if response.status not in _WITH_CONTENT:
                 emptied = response.replace(body=b"")
                 del emptied.headers["Content-Encoding"]

@@ -133,16 +133,16 @@ def test_a_url_that_apprise_does_not_know_is_refused_by_its_number(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     with pytest.raises(ConfigurationError) as caught:
-        messengers_of({"ALERT_URLS": f"json://127.0.0.1/s3cret {urls}"})
+        messengers_of("", f"json://127.0.0.1/s3cret {urls}")
     assert str(caught.value).startswith("ALERT_URLS is wrong: Apprise does not accept URL number 2")
     assert "s3cret" not in str(caught.value) + caplog.text
 
 
 def test_without_apprise_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "apprise", None)
-    assert len(messengers_of({"ALERT_WEBHOOK": "http://127.0.0.1:1/"})) == 1
+    assert len(messengers_of("http://127.0.0.1:1/", "")) == 1
     with pytest.raises(ConfigurationError) as caught:
-        messengers_of({"ALERT_URLS": "json://127.0.0.1/s3cret"})
+        messengers_of("", "json://127.0.0.1/s3cret")
     assert str(caught.value) == "ALERT_URLS needs the package apprise; install moviecrawler[alerts]"
 
 
@@ -200,7 +200,7 @@ async def test_a_faulty_service_holds_up_neither_the_crawl_nor_other_services(
     began = time.monotonic()
     with Webhook() as hook:
         crawler = crawler_of(WRONG)
-        both = [Messenger("a faulty service", send), *messengers_of({"ALERT_WEBHOOK": hook.url})]
+        both = [Messenger("a faulty service", send), *messengers_of(hook.url, "")]
         await Alerts(crawler, both).summary_written(LINES)
     assert time.monotonic() - began < 50
     assert hook.messages == [{"text": TEXT}]
@@ -212,7 +212,7 @@ _HANG = """
 import sys, threading
 from moviecrawler.extensions.alerts import _start_sending
 from moviecrawler.extensions.messengers import messengers_of
-(messenger,) = messengers_of({"ALERT_URLS": sys.argv[1]})
+(messenger,) = messengers_of("", sys.argv[1])
 _start_sending(messenger, "title", "text")
 sys.stdin.readline()
 """

@@ -56,4 +56,4 @@ async def test_without_the_aliases_titles_are_requested_as_they_are(
     spider, middleware = middleware_of({"DATA_DIR": str(tmp_path)})
     for _ in range(2):
         assert await middleware.process_request(spider.title_request("m/a", None)) is None
-    assert caplog.text.count("The aliases of ids can't be read") == 1
+    assert caplog.text.count("Aliases can't be read") == 1

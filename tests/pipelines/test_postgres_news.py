@@ -214,4 +214,4 @@ def test_question_of_the_summary_waits_no_longer_than_it_may(
     monkeypatch.setattr(summary, "_STATEMENT_SECONDS", 1)
     monkeypatch.setattr(summary, "_DUE", "SELECT pg_sleep(20), %s")
     with pytest.raises(MovieCrawlerError, match="statement timeout"):
-        summary._ask(Settings({"DATABASE_URL": database_url}), "imdb")
+        summary._count_due(Settings({"DATABASE_URL": database_url}), "imdb")
