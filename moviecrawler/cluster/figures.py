@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 DESCRIPTOR = "MOVIECRAWLER_FIGURES"
 """The environment variable by which a node gives its spiders the number of the descriptor."""
 
+
 class Series(NamedTuple):
     """A time series."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from contextlib import closing
-from datetime import UTC, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from moviecrawler.basics.errors import TransientStoreError
-from moviecrawler.database.sqlite import read_sqlite
+from moviecrawler.database.records import text_of
+from moviecrawler.database.sqlite import SqliteTables, read_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _VALID_FOR: Final = timedelta(days=90)
 """Time after which an old id is requested once more: its site may have given it to another
 title."""
-_VALID = "SELECT old_id, new_id FROM aliases WHERE site = {0} AND since > {0}"
+_VALID = "SELECT old_id, new_id FROM aliases WHERE site = {mark} AND since > {mark}"
 _NO_TABLE: Final = "no such table"
 """In SQLite's message about a database that no crawl of this version has opened yet."""
 
@@ -34,22 +35,17 @@ def valid_aliases(settings: BaseSettings, site: Site, now: datetime) -> dict[str
     They are in the database that DATABASE_URL names, or without one in the embedded database. This
     blocks: call it in a thread. Raises TransientStoreError.
     """
-    since = now - _VALID_FOR
-    url = settings.get("DATABASE_URL")
-    if url:
-        # Imports Postgres' client.
+    since = text_of(now - _VALID_FOR)
+    if url := settings.get("DATABASE_URL"):
+        # Import Postgres' client.
         from moviecrawler.database.connection import Database  # noqa: PLC0415
+        from moviecrawler.database.postgres import PostgresTables  # noqa: PLC0415
 
-        with (
-            closing(Database(url)) as database,
-            database.transaction() as cursor,
-        ):
-            cursor.execute(_VALID.format("%s"), (site, since))
-            return dict(cursor.fetchall())
+        with closing(Database(url)) as database, database.transaction() as cursor:
+            return dict(PostgresTables(cursor).select(_VALID, (), site, since))
     try:
         with closing(read_sqlite(Path(settings["DATA_DIR"]))) as connection:
-            values = (site, since.astimezone(UTC).isoformat())
-            return dict(connection.execute(_VALID.format("?"), values))
+            return dict(SqliteTables(connection).select(_VALID, (), site, since))
     except FileNotFoundError:
         return {}
     except sqlite3.Error as error:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moviecrawler.basics.errors import TransientStoreError
-from moviecrawler.database.sqlite import read_sqlite
+from moviecrawler.database.records import text_of
+from moviecrawler.database.sqlite import SqliteTables, read_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from moviecrawler.database.records import Tables
     from moviecrawler.sites import Site
 
 _NEWER = """
-SELECT 1 FROM records
-WHERE site = {0} AND site_id = {0} AND scraped_at > {0} AND source <> 'list'
+SELECT site_id FROM records
+WHERE site = {mark} AND scraped_at > {mark} AND source <> 'list' AND site_id {ids}
 """
 
 
@@ -33,30 +34,23 @@ def fresh_ids(settings: BaseSettings, site: Site, ids: Iterable[str], since: dat
     """
     fresh = set(ids)
     if settings.getbool("SQLITE_ENABLED"):
-        fresh = _of_sqlite(Path(settings["DATA_DIR"]), site, fresh, since)
+        try:
+            with closing(read_sqlite(Path(settings["DATA_DIR"]))) as connection:
+                fresh = _newer(SqliteTables(connection), site, fresh, since)
+        except FileNotFoundError:
+            return set()
+        except sqlite3.Error as error:
+            raise TransientStoreError(f"the embedded database can't be read: {error}") from error
     url = settings.get("DATABASE_URL")
     if url and fresh:
-        # Imports Postgres' client.
+        # Import Postgres' client.
         from moviecrawler.database.connection import Database  # noqa: PLC0415
+        from moviecrawler.database.postgres import PostgresTables  # noqa: PLC0415
 
-        query = _NEWER.format("%s")
         with closing(Database(url)) as database, database.transaction() as cursor:
-
-            def is_fresh(site_id: str) -> bool:
-                cursor.execute(query, (site, site_id, since))
-                return cursor.fetchone() is not None
-
-            fresh = set(filter(is_fresh, fresh))
+            fresh = _newer(PostgresTables(cursor), site, fresh, since)
     return fresh
 
 
-def _of_sqlite(folder: Path, site: Site, ids: set[str], since: datetime) -> set[str]:
-    query = _NEWER.format("?")
-    time = since.astimezone(UTC).isoformat()
-    try:
-        with closing(read_sqlite(folder)) as connection:
-            return {i for i in ids if connection.execute(query, (site, i, time)).fetchone()}
-    except FileNotFoundError:
-        return set()
-    except sqlite3.Error as error:
-        raise TransientStoreError(f"the embedded database can't be read: {error}") from error
+def _newer(tables: Tables, site: Site, ids: set[str], since: datetime) -> set[str]:
+    return {site_id for (site_id,) in tables.select(_NEWER, ids, site, text_of(since))}
