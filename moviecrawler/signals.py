@@ -59,7 +59,7 @@ titles_fresh = object()
 """Sent when titles of a request are not fetched, as their records are younger than
 `skip_newer_than`. Keyword arguments: `request` and `count` (int, of titles)."""
 
-list_missed = object()
+list_failed = object()
 """Sent when a list page could not be read. Keyword arguments: `url`; `reason` (str); `refused`,
 whether the page is to be requested once more when the site answers again."""
 

@@ -54,8 +54,8 @@ class InvalidItemError(MovieCrawlerError):
         self.path = path or (field,)
 
 
-class AwayError(MovieCrawlerError):
-    """A store does not answer now; the message is a sentence for users."""
+class UnavailableError(MovieCrawlerError):
+    """A store cannot be reached now; the message is a sentence for users."""
 
 
 class FrontierError(MovieCrawlerError):

@@ -1,10 +1,10 @@
-"""Which services are away."""
+"""Which services are unavailable."""
 
 from __future__ import annotations
 
 
 class Outages:
-    """The services that are away now, so that an outage is logged once.
+    """The services that are unavailable now, so that an outage is logged once.
 
     Each has a name, unless there is only one.
     """
@@ -13,13 +13,13 @@ class Outages:
         self._open: set[str] = set()
 
     def mark_down(self, name: str = "") -> bool:
-        """Note that a service is away; return whether that is new."""
+        """Note that a service is unavailable; return whether that is new."""
         is_new = name not in self._open
         self._open.add(name)
         return is_new
 
     def mark_up(self, name: str = "") -> bool:
-        """Note that a service answers; return whether it was away."""
-        was_away = name in self._open
+        """Note that a service answers; return whether it was unavailable."""
+        was_unavailable = name in self._open
         self._open.discard(name)
-        return was_away
+        return was_unavailable

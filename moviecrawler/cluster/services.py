@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from scrapyd.webservice import param
 
 from moviecrawler.basics.clock import utc_now
-from moviecrawler.basics.errors import AwayError, ConfigurationError
+from moviecrawler.basics.errors import ConfigurationError, UnavailableError
 from moviecrawler.catalogue.store import boost_named
 from moviecrawler.cluster.fitness import CHECKS
 from moviecrawler.cluster.jobs import RESULTS
@@ -93,7 +93,7 @@ class Metrics(ClusterService, Collector):
             # A full Redis can still be read, but takes no heartbeat.
             yield _gauge("redis_up", _REDIS_UP, int(not launcher.outage))
             yield from _of_cluster(cluster)
-            with suppress(AwayError, ConfigurationError):
+            with suppress(UnavailableError, ConfigurationError):
                 yield _of_runs(self.root.sources.frontier().runs)
             yield from _of_nodes(cluster.nodes)
         yield from launcher.totals.collect()

@@ -15,7 +15,7 @@ from twisted.web.error import Error, UnsupportedMethod
 from twisted.web.resource import Resource
 
 from moviecrawler.basics.credentials import redacted
-from moviecrawler.basics.errors import AwayError, ConfigurationError, MovieCrawlerError
+from moviecrawler.basics.errors import ConfigurationError, MovieCrawlerError, UnavailableError
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.process import log_url
@@ -56,7 +56,7 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
         except UnsupportedMethod:
             code = http.NOT_ALLOWED
             why = f"use one of {self.methods}"
-        except AwayError as error:
+        except UnavailableError as error:
             code = http.SERVICE_UNAVAILABLE
             why = str(error)
         except (MovieCrawlerError, UnicodeDecodeError) as error:

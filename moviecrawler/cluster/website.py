@@ -50,7 +50,7 @@ _HEADERS = {
 _PROBES = (b"healthz", b"readyz")
 """Paths that need no password: their answers say only whether the node is healthy."""
 _WITHOUT_REDIS = (b"metrics",)
-"""Paths that answer while Redis is away, too."""
+"""Paths that answer while Redis is unavailable, too."""
 _DEPLOYING = (b"addversion.json", b"delversion.json", b"delproject.json")
 
 

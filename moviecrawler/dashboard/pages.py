@@ -21,7 +21,7 @@ from twisted.web.pages import notFound
 from twisted.web.resource import Resource
 from twisted.web.static import File
 
-from moviecrawler.basics.errors import AwayError, MovieCrawlerError
+from moviecrawler.basics.errors import MovieCrawlerError, UnavailableError
 from moviecrawler.cluster.website import answer_later
 from moviecrawler.dashboard.rendering import render
 from moviecrawler.dashboard.sources import PageReads
@@ -153,7 +153,9 @@ class Page(Resource):
         self.menu = menu
 
     def show(self, request: PageRequest) -> Variables:
-        """Return the template's variables. Raises RefusedError, and AwayError when all is unknown.
+        """Return the template's variables.
+
+        Raises RefusedError, and UnavailableError when everything is unknown.
 
         They may replace the page's `template` and `title`, and set `refreshes`: the browser asks
         for the page every 10 s. One with a form never does, as what is typed would be lost.
@@ -183,7 +185,7 @@ class Page(Resource):
         except redis.exceptions.RedisError as error:
             code = http.SERVICE_UNAVAILABLE
             sentence = state_error(error)
-        except AwayError as error:
+        except UnavailableError as error:
             code = http.SERVICE_UNAVAILABLE
             sentence = str(error)
         except MovieCrawlerError as error:

@@ -76,7 +76,7 @@ def tsquery(text: str) -> str | None:
 def search(database: ShortTransactions, wanted: Search, first: int, limit: int) -> list[Row]:
     """Return `limit` titles after the first `first`, as rows of `search.sql`.
 
-    An IMDb id finds its title. Raises AwayError.
+    An IMDb id finds its title. Raises UnavailableError.
     """
     if named := _IMDB_ID.search(wanted.text):
         imdb_id = imdb_id_of(named[0]) or named[0]
@@ -116,7 +116,7 @@ _HISTORY = 2000
 def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any]:
     """Return the row of a title as `title`, its `records`, and the rows of `_TITLE_QUERIES`.
 
-    `title` is None when there is no title of that id. Raises AwayError.
+    `title` is None when there is no title of that id. Raises UnavailableError.
     """
     arguments = {
         "id": title_id,
@@ -140,7 +140,7 @@ def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any]:
 
 
 def similar(database: ShortTransactions, title_id: int, most: int) -> list[Row]:
-    """Return the titles that have most in common with one. Raises AwayError."""
+    """Return the titles that have most in common with one. Raises UnavailableError."""
     query = "SELECT title_id, title, year, shared FROM similar_titles(%(id)s, %(most)s)"
     return _rows(database, query, id=title_id, most=most)
 
@@ -171,7 +171,7 @@ class SeriesGrid(NamedTuple):
 def read_series(database: ShortTransactions, title_id: int) -> SeriesGrid:
     """Return the seasons and episodes of a series; an empty grid for any other title.
 
-    Raises AwayError.
+    Raises UnavailableError.
     """
     seasons = _rows(database, _SEASONS, id=title_id, seasons=_MAX_SEASONS)
     rows: dict[int, dict[int, Row]] = {}
@@ -185,7 +185,7 @@ def read_series(database: ShortTransactions, title_id: int) -> SeriesGrid:
 def series_of(database: ShortTransactions, title_ids: Sequence[int]) -> dict[int, Row]:
     """Return rows of `series_of_titles.sql` by title_id, for the seasons and episodes among titles.
 
-    Raises AwayError.
+    Raises UnavailableError.
     """
     return {row.title_id: row for row in _rows(database, _SERIES_OF, ids=list(title_ids))}
 

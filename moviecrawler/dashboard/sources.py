@@ -18,7 +18,7 @@ import redis
 from scrapy.settings import Settings
 
 from moviecrawler.basics.clock import utc_now
-from moviecrawler.basics.errors import AwayError, ConfigurationError, FrontierError
+from moviecrawler.basics.errors import ConfigurationError, FrontierError, UnavailableError
 from moviecrawler.catalogue.figures import SiteFigures, figures
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.short_transactions import ShortTransactions
@@ -122,9 +122,9 @@ class PageReads:
         return self.start("The database", self._sources.counts)
 
     def require(self, value: T | None) -> T:
-        """Return a value without which there is no page. Raises AwayError when it is unknown."""
+        """Return a value that the page needs. Raises UnavailableError when it is unknown."""
         if value is None:
-            raise AwayError(next(iter(self.causes.values())).sentence)
+            raise UnavailableError(next(iter(self.causes.values())).sentence)
         return value
 
     def _wait(self, store: Store, answer: Future[T]) -> T | None:
@@ -135,12 +135,12 @@ class PageReads:
             sentence = f"{store} has not answered within {_PAGE_SECONDS:g} s"
         except redis.exceptions.RedisError as error:
             sentence = state_error(error)
-        except (AwayError, ConfigurationError) as error:
+        except (UnavailableError, ConfigurationError) as error:
             sentence = str(error)
         else:
-            self._sources.away_since.pop(store, None)
+            self._sources.unavailable_since.pop(store, None)
             return value
-        since = self._sources.away_since.setdefault(store, time.time())
+        since = self._sources.unavailable_since.setdefault(store, time.time())
         self.causes.setdefault(store, Cause(sentence[:1].upper() + sentence[1:], since))
         return None
 
@@ -161,14 +161,14 @@ class Sources:
         self.queue: Store = "Redis" if redis_url else "The queue"
         """What keeps the runs."""
         self.has_database = bool(database_url)
-        self.away_since: dict[Store, float] = {}
+        self.unavailable_since: dict[Store, float] = {}
         self._pools: dict[Store, ThreadPoolExecutor] = {
             store: ThreadPoolExecutor(_THREADS, "dashboard")
             for store in ("Redis", "The queue", "The database")
         }
         self._database = ShortTransactions(database_url) if database_url else None
         self._counting = threading.Lock()
-        self._counts: Counts | AwayError | None = None
+        self._counts: Counts | UnavailableError | None = None
         """The last count, or why there is none."""
         self._count_again_at = 0.0
         self.run_named = lru_cache(1024)(partial(_run_named, self.settings))
@@ -197,7 +197,7 @@ class Sources:
     # --- The catalogue ----------------------------------------------------------------------------
 
     def counts(self) -> Counts:
-        """Return the catalogue's figures, as they were counted last. Raises AwayError.
+        """Return the catalogue's figures, as they were counted last. Raises UnavailableError.
 
         When these are old, others are counted for the next page.
         """
@@ -209,7 +209,7 @@ class Sources:
         self._count_again()
         if isinstance(self._counts, Counts):
             return self._counts
-        raise AwayError(str(self._counts))
+        raise UnavailableError(str(self._counts))
 
     def _count_again(self) -> None:
         with self._counting:
@@ -218,7 +218,7 @@ class Sources:
                 return
             try:
                 self._counts = self._count()
-            except AwayError as error:
+            except UnavailableError as error:
                 self._counts = error
             took = time.monotonic() - began
             pause = max(_MIN_PAUSE_SECONDS, _PAUSE_FACTOR * took)
@@ -239,22 +239,25 @@ class Sources:
     # --- The runs ---------------------------------------------------------------------------------
 
     def frontier(self) -> FrontierReport:
-        """Return the state of the sites and the runs. Raises AwayError and ConfigurationError."""
+        """Return the state of sites and runs. Raises UnavailableError and ConfigurationError."""
         return self.with_queue(self._read_report)
 
     def runs(self) -> Runs:
         """Return the sites, the runs and their dead letters.
 
-        Raises AwayError and ConfigurationError.
+        Raises UnavailableError and ConfigurationError.
         """
         return self.with_queue(self._read_runs)
 
     def with_queue(self, use: Callable[[Backend], Coroutine[Any, Any, T]]) -> T:
-        """Return what a coroutine of the queue returns. Raises AwayError and ConfigurationError."""
+        """Return what a coroutine of the queue returns.
+
+        Raises UnavailableError and ConfigurationError.
+        """
         try:
             return with_queue(self.settings, use)
         except FrontierError as error:
-            raise AwayError(str(error)) from error
+            raise UnavailableError(str(error)) from error
 
     async def _read_report(self, backend: Backend) -> FrontierReport:
         report = await backend.read(budgets_of(self.settings))

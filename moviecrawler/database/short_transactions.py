@@ -7,12 +7,12 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from moviecrawler.basics.errors import (
-    AwayError,
     ConfigurationError,
     RejectedError,
     SchemaError,
     TooSlowError,
     TransientStoreError,
+    UnavailableError,
 )
 from moviecrawler.database.connection import Database, Session
 
@@ -29,7 +29,7 @@ _SESSION = Session(
     updates_schema=False,
     settings="SET jit = off",  # compiling takes 100 ms, for queries of 10 ms
 )
-_AWAY_SECONDS = 5.0
+_UNAVAILABLE_SECONDS = 5.0
 """Seconds for which requests fail at once after the database could not be reached."""
 
 
@@ -39,21 +39,21 @@ class ShortTransactions:
     def __init__(self, url: str) -> None:
         self._url = url
         self._busy: set[Database] = set()
-        self._away_until = float("-inf")
-        self._away_reason = ""
+        self._unavailable_until = float("-inf")
+        self._reason = ""
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[Cursor]:
-        """Give a cursor; commit at the end of the block, or roll back. Raises AwayError."""
-        if time.monotonic() < self._away_until:
-            raise AwayError(self._away_reason)
+        """Give a cursor; commit at the end of the block, or roll back. Raises UnavailableError."""
+        if time.monotonic() < self._unavailable_until:
+            raise UnavailableError(self._reason)
         with closing(Database(self._url, _SESSION)) as database:
             try:
                 database.open()
             except (ConfigurationError, TransientStoreError) as error:
-                self._away_reason = f"the database can't be reached: {error}"
-                self._away_until = time.monotonic() + _AWAY_SECONDS
-                raise AwayError(self._away_reason) from None
+                self._reason = f"the database can't be reached: {error}"
+                self._unavailable_until = time.monotonic() + _UNAVAILABLE_SECONDS
+                raise UnavailableError(self._reason) from None
             self._busy.add(database)
             try:
                 with database.transaction() as cursor:
@@ -61,18 +61,18 @@ class ShortTransactions:
                         cursor.execute("SET TRANSACTION READ ONLY")
                     yield cursor
             except SchemaError:
-                raise AwayError(
+                raise UnavailableError(
                     "the database lacks tables of this version; the next crawl makes them,"
                     " and so does `scrapy catalogue status`"
                 ) from None
             except TooSlowError:
-                raise AwayError("the database took too long to answer") from None
+                raise UnavailableError("the database took too long to answer") from None
             except (RejectedError, TransientStoreError) as error:
-                raise AwayError(f"the database failed: {error}") from error
+                raise UnavailableError(f"the database failed: {error}") from error
             finally:
                 self._busy.discard(database)
 
     def interrupt(self) -> None:
-        """Cancel all running queries, which raises AwayError in their threads."""
+        """Cancel all running queries, which raises UnavailableError in their threads."""
         for database in list(self._busy):
             database.interrupt()

@@ -23,7 +23,7 @@ from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import (
     item_rejected,
     items_passed,
-    list_missed,
+    list_failed,
     summary_written,
 )
 from moviecrawler.sites import SITES
@@ -101,7 +101,7 @@ class Summary:
         summary = cls(crawler)
         crawler.signals.connect(summary.items_passed, items_passed)
         crawler.signals.connect(summary.item_rejected, item_rejected)
-        crawler.signals.connect(summary.list_missed, list_missed)
+        crawler.signals.connect(summary.list_failed, list_failed)
         crawler.signals.connect(summary.spider_closed, signals.spider_closed)
         crawler.signals.connect(summary.engine_stopped, signals.engine_stopped)
         return summary
@@ -118,7 +118,7 @@ class Summary:
             who = "the checks" if store == "validate" else store
             self._note_reason("failed", f"rejected by {who}")
 
-    def list_missed(self, reason: str, refused: bool) -> None:
+    def list_failed(self, reason: str, refused: bool) -> None:
         """Note why a list page, or what else is no title's, could not be read."""
         if not refused:
             self._note_reason("unread", reason)

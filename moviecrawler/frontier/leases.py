@@ -16,7 +16,7 @@ from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.signals import (
     items_completed,
     items_passed,
-    list_missed,
+    list_failed,
     title_failed,
     titles_fresh,
 )
@@ -93,7 +93,7 @@ class LeaseTracker:
         manager.connect(self._items_completed, items_completed)
         manager.connect(self._on_error, signals.item_error)
         manager.connect(self._on_error, signals.spider_error)
-        manager.connect(self._list_missed, list_missed)
+        manager.connect(self._list_failed, list_failed)
         manager.connect(self._titles_fresh, titles_fresh)
 
     def take(self, lease_id: str, number: int, request: Request | None) -> Lease:
@@ -172,7 +172,7 @@ class LeaseTracker:
         lease.awaits_item = False
         lease.outcomes["fresh"] += count
 
-    def _list_missed(self, url: str, refused: bool) -> None:
+    def _list_failed(self, url: str, refused: bool) -> None:
         for lease in self.leases.values():
             if getattr(lease.request, "url", "") == url:
                 lease.outcomes["unread"] = 1

@@ -44,7 +44,7 @@ def decode_bans(fields: Mapping[str, str]) -> dict[str, Ban]:
 class Quarantines:
     """Begins and ends quarantines.
 
-    While the queue is away, they hold for this process only.
+    While the queue is unavailable, they hold for this process only.
     """
 
     def __init__(self, site: str, pools: Iterable[ProxyPool], ledger: Ledger) -> None:

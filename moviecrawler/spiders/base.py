@@ -27,7 +27,7 @@ from moviecrawler.options import StoreOptions, add_settings
 from moviecrawler.politeness.budgets import site_budget
 from moviecrawler.politeness.gate import Closed, Disallowed
 from moviecrawler.scrapy_internals import end_crawl
-from moviecrawler.signals import list_missed, title_read, title_unread
+from moviecrawler.signals import list_failed, title_read, title_unread
 from moviecrawler.sites import SITES
 from moviecrawler.sites.hosts import check_hosts, hosts_of, user_agent
 from moviecrawler.sites.identity import OTHER_TITLE, identify, redirects_of
@@ -121,11 +121,11 @@ class RunSpider(scrapy.Spider):
     def requests_of_arguments(self) -> AsyncIterator[Request]:
         """Yield the requests that the arguments name."""
 
-    def report_missed(self, url: str, reason: str, outcome: str = "failed") -> None:
+    def report_failure(self, url: str, reason: str, outcome: str = "failed") -> None:
         """Account for a list page or a file that could not be read; its titles are unknown."""
         self.crawler.stats.inc_value("lists/missed")
         self.logger.error("%s %s: %s", url, outcome, reason)
-        self.crawler.signals.send_catch_log(list_missed, url=url, reason=reason, refused=False)
+        self.crawler.signals.send_catch_log(list_failed, url=url, reason=reason, refused=False)
 
 
 class MovieSpider(RunSpider):

@@ -20,7 +20,7 @@ from moviecrawler.politeness.gate import Closed, Disallowed, UnreachableError
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.politeness.middleware import politeness_of
 from moviecrawler.scrapy_internals import is_closing
-from moviecrawler.signals import list_missed, titles_fresh
+from moviecrawler.signals import list_failed, titles_fresh
 from moviecrawler.sites.hosts import datasets_url
 from moviecrawler.spiders.base import LIST_PRIORITY
 from moviecrawler.spiders.lists import ListSpider
@@ -221,7 +221,7 @@ class DatasetSpider(ListSpider):
                 self.logger.info("IMDb's datasets were not read to their end: %s", error)
                 # The request goes back to the queue.
                 self.crawler.signals.send_catch_log(
-                    list_missed, url=response.url, reason=str(error), refused=True
+                    list_failed, url=response.url, reason=str(error), refused=True
                 )
             except Exception as error:  # else the titles that wait for the pass would wait for ever
                 reason = str(error)
@@ -313,7 +313,7 @@ class DatasetSpider(ListSpider):
             self.crawler.stats.inc_value("extraction/errors/dataset", datasets.damaged_rows)
             self.logger.error("%s", datasets.describe_damage())
         if datasets.list_damage:
-            self.report_missed(url, datasets.list_damage)
+            self.report_failure(url, datasets.list_damage)
 
     def datasets_failed(self, failure: Failure) -> Iterator[Result]:
         """Account for datasets that may not be fetched."""
@@ -332,7 +332,7 @@ class DatasetSpider(ListSpider):
     ) -> Iterator[Result]:
         """Account for all that a pass was to give, by no fault of a title."""
         if list_name is not None:
-            self.report_missed(url, reason)
+            self.report_failure(url, reason)
         for site_id in missing:
             note = Fetched(site=self.site, at=utc_now(), requested_id=site_id, outcome="put off")
             why = f"IMDb's datasets: {reason}"

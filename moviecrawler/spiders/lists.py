@@ -116,7 +116,7 @@ class ListSpider(MovieSpider):
         ends: ListEnd | None = None
         if listing.total is None:
             reason = "it does not say how many titles it has; its first page is read"
-            self.report_missed(response.url, reason)
+            self.report_failure(response.url, reason)
         else:
             most = TRENDING_SIZE if self.plan.is_due else self.plan.limit or listing.total
             wanted = min(listing.total, most)
@@ -135,7 +135,7 @@ class ListSpider(MovieSpider):
 
     def _report_endless(self, url: str) -> None:
         reason = f"it goes on after {MOST_PAGES:,} pages, which are read"
-        self.report_missed(url, reason)
+        self.report_failure(url, reason)
 
     def items_of_list(
         self,
@@ -211,7 +211,7 @@ class ListSpider(MovieSpider):
             read = self.profile.reader(self.profile.list_form(response.url).reader)
             return read(response.body, response.url).listing
         except ExtractionError as error:
-            self.report_missed(response.url, str(error))
+            self.report_failure(response.url, str(error))
             return None
 
     def list_failed(self, failure: Failure) -> None:
@@ -219,4 +219,4 @@ class ListSpider(MovieSpider):
         if not isinstance(failure.value, Closed):
             url = failure.request.url  # type: ignore[attr-defined]
             outcome, reason = outcome_of(failure)
-            self.report_missed(url, reason, outcome)
+            self.report_failure(url, reason, outcome)

@@ -133,13 +133,13 @@ class ReplaySpider(RunSpider):
                     try:
                         answer = read_record(record)
                     except ArchiveError as error:
-                        self.report_missed(response.url, f"a page can't be read: {error}")
+                        self.report_failure(response.url, f"a page can't be read: {error}")
                         continue
                     for item in self._items_or_miss(answer, key):
                         yield item
                     await asyncio.sleep(0)  # the stores and the queue have their turn
             except (ArchiveError, TransientStoreError, OSError) as error:
-                self.report_missed(response.url, f"it can't be read to its end: {error}")
+                self.report_failure(response.url, f"it can't be read to its end: {error}")
 
     def _items_or_miss(self, answer: Answer, key: str) -> list[Result]:
         """Return the items that a crawl makes of an answer; a Miss when it can't be read."""

@@ -56,11 +56,11 @@ class SitemapSpider(ListSpider):
         try:
             sitemap = read_sitemap(response.body, response.url)
         except ExtractionError as error:
-            self.report_missed(response.url, str(error))
+            self.report_failure(response.url, str(error))
             return
         if sitemap.is_cut:
             reason = f"it names more than {MOST_LOCATIONS:,} addresses, of which the first are read"
-            self.report_missed(response.url, reason)
+            self.report_failure(response.url, reason)
         asked = response.meta.get("redirect_urls", [response.url])[0]
         if not sitemap.is_index:
             titles = self._titles(sitemap.urls, name, response.url)
@@ -68,7 +68,7 @@ class SitemapSpider(ListSpider):
                 yield from self.title_requests(titles)
                 yield from self._next_part(name, later, before + len(titles))
         elif asked != self.sitemap_request(name).url:
-            self.report_missed(response.url, "it is an index of sitemaps, as is what named it")
+            self.report_failure(response.url, "it is an index of sitemaps, as is what named it")
             yield from self._next_part(name, later, before)
         elif self.plan.limit is None or self.plan.is_due:
             for part in self._parts(sitemap.urls, name, response.url):
@@ -86,7 +86,7 @@ class SitemapSpider(ListSpider):
         begin = tuple(one.parts for one in self._read_for(name))
         paths = [_path_of(url) for url in urls]
         if None in paths:
-            self.report_missed(index, f"{paths.count(None)} of its {len(urls)} parts are no URLs")
+            self.report_failure(index, f"{paths.count(None)} of its {len(urls)} parts are no URLs")
         names = {
             path: path.partition("?")[0].rpartition("/")[2]
             for path in paths
@@ -94,7 +94,7 @@ class SitemapSpider(ListSpider):
         }
         parts = [path for path, file_name in names.items() if file_name.startswith(begin)]
         if not parts:
-            self.report_missed(
+            self.report_failure(
                 index,
                 f"none of the {len(urls)} parts that it names "
                 f"begins with {' or '.join(begin) or 'a name'}",
@@ -106,7 +106,7 @@ class SitemapSpider(ListSpider):
         kinds = {one.kind for one in self._read_for(name)}
         ids = [site_id for url in urls if (site_id := id_in_url(self.site, url))]
         if not ids:
-            self.report_missed(part, f"none of its {len(urls)} addresses is that of a title")
+            self.report_failure(part, f"none of its {len(urls)} addresses is that of a title")
         titles = [site_id for site_id in ids if kind_of_id(self.site, site_id) in kinds]
         # A season is found on its series' page; a sitemap says only that there is one.
         self.report_listed(SITEMAP, ids=titles if "season" not in kinds else [])

@@ -10,7 +10,7 @@ import pytest
 from scrapyd.config import Config
 from twisted.application.service import Application
 
-from moviecrawler.basics.errors import AwayError
+from moviecrawler.basics.errors import UnavailableError
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import NodeInfo
@@ -36,7 +36,7 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
         monkeypatch.setenv("REDIS_URL", redis)
         monkeypatch.setenv("DATABASE_URL", database)
         monkeypatch.setattr("moviecrawler.settings.DATA_DIR", str(tmp_path))
-        monkeypatch.setattr("moviecrawler.database.short_transactions._AWAY_SECONDS", 0.1)
+        monkeypatch.setattr("moviecrawler.database.short_transactions._UNAVAILABLE_SECONDS", 0.1)
         monkeypatch.setattr("moviecrawler.dashboard.sources._MIN_PAUSE_SECONDS", 0.1)
         options = NodeOptions(
             redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs")
@@ -108,7 +108,7 @@ def test_page_does_not_wait_for_what_does_not_answer(monkeypatch: pytest.MonkeyP
     finally:
         answers.set()
     wait_for(lambda: PageReads(sources).start("Redis", int)() == 0)
-    assert sources.away_since == {}
+    assert sources.unavailable_since == {}
     sources.close()
 
 
@@ -116,11 +116,13 @@ def test_figures_are_counted_anew_in_time_and_old_ones_shown_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://127.0.0.1:1/x")
-    figures = MagicMock(side_effect=[AwayError("the database took too long to answer"), [], []])
+    figures = MagicMock(
+        side_effect=[UnavailableError("the database took too long to answer"), [], []]
+    )
     monkeypatch.setattr("moviecrawler.dashboard.sources.figures", figures)
     sources = Sources(MagicMock())
     for _ in range(2):
-        with pytest.raises(AwayError, match="too long"):
+        with pytest.raises(UnavailableError, match="too long"):
             sources.counts()
     sources._count_again_at = 0.0
     sources._database = MagicMock()

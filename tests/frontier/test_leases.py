@@ -14,7 +14,7 @@ from moviecrawler.frontier.leases import Lease, LeaseTracker
 from moviecrawler.items import Miss, Movie, RawPage
 from moviecrawler.politeness.gate import Closed
 from moviecrawler.politeness.meta import CLOSED_META
-from moviecrawler.signals import item_outcomes, list_missed, page_archived, store_opened
+from moviecrawler.signals import item_outcomes, list_failed, page_archived, store_opened
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 ODD = Failure(ValueError("odd"))  # type: ignore[no-untyped-call]
@@ -213,7 +213,7 @@ def test_list_is_done_unless_it_was_refused_or_not_sent(
     listed = Request("https://www.imdb.com/list", meta=meta)
     crawl.tracker.take("list", 1, listed)
     if refused is not None:
-        crawl.send(list_missed, url=listed.url, reason="no list", refused=refused)
+        crawl.send(list_failed, url=listed.url, reason="no list", refused=refused)
     crawl.tracker.ended(listed)
     assert crawl.ends == [how]
 
@@ -258,7 +258,7 @@ def test_a_list_is_read_or_unread(crawl: Crawl, is_missed: bool, outcomes: dict[
     listed = Request("https://www.imdb.com/list")
     crawl.tracker.take("list", 1, listed)
     if is_missed:
-        crawl.send(list_missed, url=listed.url, reason="no list", refused=False)
+        crawl.send(list_failed, url=listed.url, reason="no list", refused=False)
     crawl.tracker.ended(listed)
     assert crawl.outcomes == [outcomes]
 
