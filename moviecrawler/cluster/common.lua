@@ -20,7 +20,7 @@ local MAX_DEATHS = 6
 local FIGURES = {'items', 'errors', 'pages', 'bytes'}
 local TIME = redis.call('TIME')
 local NOW = TIME[1] * 1000 + math.floor(TIME[2] / 1000)  -- ms
-local SECONDS = NOW / 1000
+local SECONDS = TIME[1] + TIME[2] / 1000000
 
 -- Return a job's record; nil when there is none, as Redis may have lost it.
 local function read(key)

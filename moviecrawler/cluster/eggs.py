@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import lzma
 import shutil
 import subprocess
 import sys
-import zlib
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
-from zipfile import BadZipFile, ZipFile, is_zipfile
+from zipfile import ZipFile, is_zipfile
 
 import msgspec
 from scrapyd.interfaces import IEggStorage
@@ -35,23 +33,12 @@ if TYPE_CHECKING:
     from scrapyd.config import Config
 
     from moviecrawler.cluster.node import Node
+    from moviecrawler.frontier.redis_client import Client
 
 VERSIONS_KEPT = 20
 """Versions of a project. Older ones are deleted when a new one is added."""
 _MAX_UNPACKED_BYTES = 100 * 1024 * 1024
 _MAX_FILES = 10_000
-_ZIP_ERRORS = (
-    OSError,
-    BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-)
-"""Errors for a damaged file, an encrypted one (RuntimeError), and a name in it that no file can
-have (OSError, ValueError)."""
 _READS = 3
 """Readings of an egg that is deployed again meanwhile."""
 _EGG_SECONDS = 30.0
@@ -66,7 +53,8 @@ _ERROR_CHARACTERS = 2000
 class RedisEggStorage:
     """The cluster's eggs.
 
-    Lists are those of the snapshot; the other methods ask Redis, block, and raise redis.RedisError.
+    Lists are those of the snapshot; the other methods call Redis, block, and raise
+    redis.RedisError.
     """
 
     def __init__(self, config: Config) -> None:
@@ -110,11 +98,13 @@ class RedisEggStorage:
             version=version,
             sha256=digest,
             spiders=list(spiders),
-            arguments={name: given for name, given in spiders.items() if given},
+            arguments={name: arguments for name, arguments in spiders.items() if arguments},
             added_at=self._state.now(),
         )
         others = [
-            one for one in self._state.eggs() if one.project == project and one.version != version
+            other
+            for other in self._state.eggs()
+            if other.project == project and other.version != version
         ]
         pipe = self._client.pipeline()
         pipe.hset(keys.EGG_FILES, egg.key, data)
@@ -126,10 +116,10 @@ class RedisEggStorage:
         """Delete a version, or all of a project's. Raises ConfigurationError."""
         eggs = self._state.eggs()
         find_egg(eggs, project, version)
-        gone = [egg for egg in eggs if egg.project == project and version in {None, egg.version}]
-        self._delete(self._client.pipeline(), gone)
+        deleted = [egg for egg in eggs if egg.project == project and version in {None, egg.version}]
+        self._delete(self._client.pipeline(), deleted)
 
-    def _delete(self, pipe: Any, eggs: Collection[Egg]) -> None:
+    def _delete(self, pipe: Client, eggs: Collection[Egg]) -> None:
         for egg in eggs:
             pipe.hdel(keys.EGGS, egg.key).hdel(keys.EGG_FILES, egg.key)
         pipe.set(keys.STATE_VERSION, uuid4().hex).execute()
@@ -139,7 +129,7 @@ class RedisEggStorage:
     def fetch(self, user: Hashable, project: str, version: str | None) -> Path:
         """Return the folder of a version's files, by default of the latest one. This blocks.
 
-        Raises ConfigurationError for a version that is not there, and OSError.
+        Raises ConfigurationError for a missing version, and OSError.
 
         The files never change, as Python reads modules from there while a spider runs, and stay
         until `release` is called with this user. Other copies of deleted versions are removed.
@@ -151,7 +141,7 @@ class RedisEggStorage:
                 egg, data = self._read(egg)
                 self._in_use[user] = egg.sha256
                 self._copy_out(data, egg.sha256)
-                current = {one.sha256 for one in self._state.eggs()}
+                current = {other.sha256 for other in self._state.eggs()}
                 for copy in self._folder.glob("*.egg"):
                     if copy.stem not in {*current, *list(self._in_use.values())}:
                         shutil.rmtree(copy, ignore_errors=True)
@@ -202,18 +192,20 @@ class RedisEggStorage:
             folder = Path(new) / "unpacked.egg"  # the suffix makes it an egg for Python
             try:
                 with ZipFile(BytesIO(data)) as archive:
-                    size = sum(member.file_size for member in archive.infolist())
-                    if size > _MAX_UNPACKED_BYTES or len(archive.infolist()) > _MAX_FILES:
-                        raise ConfigurationError(
-                            f"the egg has {len(archive.infolist()):,} files of {size:,} bytes "
-                            "when it is unpacked; "
-                            f"it may have {_MAX_FILES:,} of {_MAX_UNPACKED_BYTES:,}"
-                        )
-                    archive.extractall(folder)
-            except _ZIP_ERRORS as error:
+                    members = archive.infolist()
+                    size = sum(member.file_size for member in members)
+                    is_too_large = size > _MAX_UNPACKED_BYTES or len(members) > _MAX_FILES
+                    if not is_too_large:
+                        archive.extractall(folder)
+            except Exception as error:  # noqa: BLE001 - a damaged file raises errors of many kinds
                 # The text of an OSError has a path of this node.
                 reason = getattr(error, "strerror", None) or str(error) or repr(error)
                 raise ConfigurationError(f"the egg can't be unpacked: {reason}") from None
+            if is_too_large:
+                raise ConfigurationError(
+                    f"the egg has {len(members):,} files of {size:,} bytes when it is unpacked; "
+                    f"it may have {_MAX_FILES:,} of {_MAX_UNPACKED_BYTES:,}"
+                )
             yield folder  # in which Python compiles the modules
             # An OSError means that another thread has done so already.
             with suppress(OSError):
@@ -237,7 +229,7 @@ def list_spiders(egg: Path) -> dict[str, list[Argument]]:
     Raises ConfigurationError, with the output of that, when there are none.
     """
     try:
-        ended = subprocess.run(  # noqa: S603 - this package's own program
+        completed = subprocess.run(  # noqa: S603 - this package's own program
             [sys.executable, "-P", RUNNER, "list"],
             input=json.dumps({"egg": str(egg)}) + "\n",
             env=spider_environment(),
@@ -252,10 +244,10 @@ def list_spiders(egg: Path) -> dict[str, list[Argument]]:
             f"listing the egg's spiders took more than {_LIST_SECONDS:g} s"
         ) from None
     with suppress(msgspec.DecodeError):
-        if ended.returncode == 0:
-            if spiders := msgspec.json.decode(ended.stdout, type=dict[str, list[Argument]]):
+        if completed.returncode == 0:
+            if spiders := msgspec.json.decode(completed.stdout, type=dict[str, list[Argument]]):
                 return spiders
-            raise ConfigurationError("the egg holds no spider")
-    output = redacted(ended.stderr.strip()[-_ERROR_CHARACTERS:])
-    reason = output.rpartition("\n")[2] or f"exit code {ended.returncode}"
+            raise ConfigurationError("the egg has no spider")
+    output = redacted(completed.stderr.strip()[-_ERROR_CHARACTERS:])
+    reason = output.rpartition("\n")[2] or f"exit code {completed.returncode}"
     raise ConfigurationError(f"the egg's spiders can't be listed: {reason}\n{output}")

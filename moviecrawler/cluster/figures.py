@@ -107,7 +107,7 @@ def difference(samples: Samples, earlier: Samples) -> Samples:
 class Totals:
     """The figures of many crawls, by site. They only grow, as Prometheus expects of counters.
 
-    Any thread may read them.
+    All threads may read them.
     """
 
     def __init__(self, sites: Iterable[str] = ()) -> None:

@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.state import ClusterState
 
 CHECKS = ("folders", "clock", "redis", "job")
-"""What a node looks at: its folders, its clock, whether Redis keeps what it is given, and whether
-the latest job could be run."""
+"""What a node checks: its folders, its clock, whether Redis keeps its keys, and whether the latest
+job could be run."""
 _MIN_FREE_BYTES = 64 * 1024 * 1024
 """Free bytes that a folder needs: an unpacked egg, and some hours of logs."""
 _PROBE = bytes(4096)
-"""What is written to see whether anything can be: a quota is not seen otherwise."""
+"""Bytes that are written to find out whether the disk or a quota is full."""
 _FAILURE_PAUSE_SECONDS = 10.0
 """Seconds for which the node takes no job after it could not run one: others come first."""
 _MEGABYTE = 1024 * 1024
 
 
 class Fitness:
-    """What is wrong with a node, as it was seen at the last heartbeat."""
+    """What is wrong with a node, as of the last heartbeat."""
 
     def __init__(self, options: NodeOptions, environ: Mapping[str, str] = os.environ) -> None:
         self._folders = {
@@ -51,9 +51,9 @@ class Fitness:
 
     @property
     def faults(self) -> dict[str, str]:
-        """Why jobs would fail here: a sentence for each check that says so.
+        """Why jobs would fail here: a sentence for each check that failed.
 
-        What follows its first colon is for those who know the password.
+        Only those who have the password see what follows its first colon.
         """
         has_paused = time.monotonic() - self._failed_at >= _FAILURE_PAUSE_SECONDS
         return {
@@ -62,8 +62,8 @@ class Fitness:
             if fault and not (check == "job" and has_paused)
         }
 
-    def look(self, state: ClusterState) -> None:
-        """Look at the folders and at Redis. This blocks.
+    def check(self, state: ClusterState) -> None:
+        """Check the folders and Redis. This blocks.
 
         Raises redis.RedisError.
         """

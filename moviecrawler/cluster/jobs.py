@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import re
 from contextlib import suppress
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import msgspec
 
@@ -51,14 +51,14 @@ SCRAPY_JOB_SETTINGS = (
     "MEMUSAGE_LIMIT_MB",
     "RETRY_TIMES",
 )
-"""Scrapy's own settings that a job may make.
+"""Scrapy's own settings that a job may set.
 
 None of them names a class, a path or a URL, or switches off what protects the sites (robots.txt,
 budgets, user agent) or the machine (sizes, certificates). The crawl checks the values when it
 starts.
 """
 JOB_SETTINGS = frozenset({*SCRAPY_JOB_SETTINGS, *options.JOB_SETTINGS})
-"""The names of all settings that a job may make."""
+"""The names of all settings that a job may set."""
 
 _PLAIN = "letters, digits, dots, hyphens and underscores"
 _NAMES = {
@@ -83,7 +83,7 @@ _HANG = re.compile(r"^Timeout \(\d", re.MULTILINE)
 _MAX_REASON = 500
 """Characters of a reason."""
 _ERRNO = re.compile(r"\[Errno (?P<number>\d+)\]|disk is full")
-"""An error of the system, in Python's words or in SQLite's."""
+"""A system error, as Python or SQLite words it."""
 _SYSTEM_ERRORS = {
     errno.EACCES,
     errno.EDQUOT,
@@ -97,13 +97,6 @@ _SYSTEM_ERRORS = {
     errno.EROFS,
 }
 """Errors of the node's own disk, memory and limits, which another node may not have."""
-_FIGURES = {
-    "items": ("item_scraped_count",),
-    "errors": ("log_count/ERROR", "log_count/CRITICAL"),
-    "pages": ("response_received_count",),
-    "bytes": ("downloader/response_bytes",),
-}
-"""The stats whose sum is a figure of an `Outcome`."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -193,18 +186,19 @@ class Report(msgspec.Struct):
 
     def outcome(self, how: RunEnd, reason: str) -> Outcome:
         """Return how the job ended. Its figures are unknown when no stats were reported."""
-        sums = _FIGURES if self.stats else {}
-        found: Any = {
-            figure: int(sum(self.stats.get(stat, 0) for stat in stats))
-            for figure, stats in sums.items()
-        }
         return Outcome(
             result="cancelled" if how == "cancelled" else "failed",
             reason=reason,
             exit_code=self.exit_code,
+            items=self._sum("item_scraped_count"),
+            errors=self._sum("log_count/ERROR", "log_count/CRITICAL"),
+            pages=self._sum("response_received_count"),
+            bytes=self._sum("downloader/response_bytes"),
             summary=self.summary,
-            **found,
         )
+
+    def _sum(self, *stats: str) -> int | None:
+        return int(sum(self.stats.get(stat, 0) for stat in stats)) if self.stats else None
 
     def classify(self) -> tuple[RunEnd, str]:
         """Return how a process that is over has ended, and why."""
@@ -245,8 +239,8 @@ class Report(msgspec.Struct):
 
     def _is_nodes_fault(self, sentence: str) -> bool:
         """Return whether the machine ended a crawl before its first page, as a full disk does."""
-        found = _ERRNO.search(sentence)
-        is_systems = found is not None and int(found["number"] or errno.ENOSPC) in _SYSTEM_ERRORS
+        match = _ERRNO.search(sentence)
+        is_systems = match is not None and int(match["number"] or errno.ENOSPC) in _SYSTEM_ERRORS
         return is_systems and not self._has_fetched and self.exit_code not in {0, 2, 3}
 
 
@@ -260,7 +254,7 @@ def check_name(what: Literal["project", "version", "spider", "jobid"], name: str
 def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
     """Raise ConfigurationError for the first part of a job that is not allowed.
 
-    With `job_settings` "any" a job may make any setting, and so run any program on the nodes.
+    With `job_settings` "any" a job may set any setting, and so run any program on the nodes.
     """
     check_name("project", job.project)
     if job.version is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 from uuid import uuid4
 
 import redis
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapyd.config import Config
+    from twisted.python.components import Componentized
 
     from moviecrawler.cluster.jobs import Outcome, RunEnd
     from moviecrawler.cluster.state import JobStatus
@@ -57,7 +58,7 @@ _BEATS = 3
 
 
 class _News(NamedTuple):
-    """What the other nodes hear of at once."""
+    """What a heartbeat reports to the other nodes at once."""
 
     info: NodeInfo
     """What the node reports, without its memory."""
@@ -73,7 +74,7 @@ class ClusterLauncher(Service):
 
     name = "launcher"
 
-    def __init__(self, config: Config, app: Any) -> None:
+    def __init__(self, config: Config, app: Componentized) -> None:
         self.app = app
         config.node.launcher = self
         self.options = config.node.options
@@ -82,7 +83,7 @@ class ClusterLauncher(Service):
         self.jobs: list[SpiderProcess] = []
         """This node's own jobs, one in each slot that is not free."""
         self._pool = ThreadPool(0, 1, "node")
-        """The thread that asks Redis, so that a heartbeat waits for no web service."""
+        """The thread that calls Redis, so that a heartbeat waits for no web service."""
         self.draining = False
         self.last_beat_at = float("-inf")
         """When Redis accepted the last heartbeat, by the monotonic clock."""
@@ -91,23 +92,25 @@ class ClusterLauncher(Service):
         """The figures of this node's spiders, running and ended."""
         self.fitness = Fitness(self.options)
         self._polling = LoopingCall(self._poll)
+        self._stopped: Deferred[LoopingCall]
+        """Fires when the last poll has ended; it is there once the service has started."""
         self._seen: bytes | None = None
         """The last change of the cluster that this node has handled."""
         self._reported: _News | None = None
         self._next_beat = 0.0
         """When the next heartbeat is due at the latest, by the monotonic clock."""
-        self.outage = "Redis has not answered yet"
-        """Why Redis can't be used; empty when it answers."""
+        self.outage = "Redis has not replied yet"
+        """Why Redis is unavailable; empty when it is not."""
 
     @property
-    def not_ready(self) -> list[str]:
+    def unready_reasons(self) -> list[str]:
         """Why the node takes no jobs; empty when it does as soon as a slot is free."""
         if self.draining:
             return ["the node is draining"]
         if self.outage:
             return [self.outage]
         if time.monotonic() - self.last_beat_at > self.options.lease_seconds:
-            return ["Redis takes no heartbeat"]
+            return ["Redis accepts no heartbeat"]
         return list(self.fitness.faults.values())
 
     # --- Life -------------------------------------------------------------------------------------
@@ -115,7 +118,7 @@ class ClusterLauncher(Service):
     def startService(self) -> None:
         self._pool.start()
         reactor.addSystemEventTrigger("after", "shutdown", self._pool.stop)
-        self._polling.start(POLL_SECONDS)
+        self._stopped = self._polling.start(POLL_SECONDS)
         journal.info("Started with {slots} slots", slots=self.options.max_proc)
 
     def stopService(self) -> Deferred[None]:
@@ -127,24 +130,25 @@ class ClusterLauncher(Service):
 
     async def _drain(self) -> None:
         self.draining = True
-        journal.info("Draining: {count} jobs run", count=len(self.jobs))
+        journal.info("Draining, with {count} running jobs", count=len(self.jobs))
         for process in self.jobs:
             process.stop()
         until = time.monotonic() + _DRAIN_SECONDS
         while self.jobs and time.monotonic() < until:
             await deferLater(reactor, POLL_SECONDS / 10)
-        stopped: Any = self._polling.deferred
         self._polling.stop()
-        await stopped  # as a heartbeat after its leaving would make the node join again
+        await self._stopped  # as a heartbeat after its leaving would make the node join again
         try:
-            await self.ask(self.state.leave, self.node_id)
+            await self.call(self.state.leave, self.node_id)
         except redis.exceptions.RedisError as error:
             journal.warn(
-                "{why}; the other nodes will take this one for dead",
+                "{why}; the other nodes will count this one as lost",
                 why=state_error(error),
             )
 
-    def ask(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> Deferred[T]:
+    def call(
+        self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs
+    ) -> Deferred[T]:
         """Call a method of the cluster's state in a thread."""
         return deferToThreadPool(reactor, self._pool, function, *arguments, **options)
 
@@ -222,19 +226,19 @@ class ClusterLauncher(Service):
             for process in list(self.jobs):
                 if process.end is not None:
                     await self._record_end(process, process.end)
-            version = await self.ask(self.state.version)
+            version = await self.call(self.state.version)
             is_changed = version is None or version != self._seen
             is_concerned = self._has_free_slot or bool(self.jobs)
             is_due = bool(self.outage) or time.monotonic() >= self._next_beat
             if is_due or (is_changed and is_concerned) or self._news(self.info()) != self._reported:
-                await self.ask(self.fitness.look, self.state)
+                await self.call(self.fitness.check, self.state)
                 await self._beat()
             self._seen = version
         except redis.exceptions.RedisError as error:
             self._seen = None
             outage = state_error(error)
             if outage != self.outage:
-                journal.warn("{why}; spiders go on, and the node tries again", why=redacted(outage))
+                journal.warn("{why}; spiders continue, and the node retries", why=redacted(outage))
             self.outage = outage
 
     @property
@@ -248,7 +252,7 @@ class ClusterLauncher(Service):
     async def _record_end(self, process: SpiderProcess, end: tuple[RunEnd, Outcome]) -> None:
         """Record how a job ended, and free its slot."""
         how, outcome = end
-        if not await self.ask(self.state.record_end, self.node_id, process.leased, how, outcome):
+        if not await self.call(self.state.record_end, self.node_id, process.leased, how, outcome):
             journal.warn("{job} had already been given to another node", job=process.job.key)
         self.totals.end(process)
         self.jobs.remove(process)
@@ -273,7 +277,9 @@ class ClusterLauncher(Service):
             },
             memory=memory_of(),
             spiders_memory=sum(memory_of(process.pid) for process in running),
-            processes={one.job.key: (one.pid or 0, one.leased.version) for one in running},
+            processes={
+                process.job.key: (process.pid or 0, process.leased.version) for process in running
+            },
         )
 
     async def _beat(self) -> None:
@@ -282,23 +288,23 @@ class ClusterLauncher(Service):
         news = self._news(info)
         own = {process.leased.queue_member: process for process in self.jobs}
         now = time.monotonic()
-        beat = await self.ask(
+        beat = await self.call(
             self.state.beat, info, list(own), is_news=news != self._reported, takes=news.takes
         )
         self._reported = news
         self.last_beat_at = now
-        if self.outage:  # a full Redis can be read, but takes no heartbeat
+        if self.outage:  # a full Redis can be read, but accepts no heartbeat
             self.outage = ""
-            journal.info("Redis answers")
+            journal.info("Redis is available again")
         self.fitness.note_clock(beat.clock_ahead)
         # When another node's lease ends, this heartbeat queues that node's jobs again. The nearest
         # poll sends it: the next one after that time might be so late that the cluster would think
-        # that Redis was away.
+        # that Redis was unavailable.
         self._next_beat = (
             now + min(self.options.lease_seconds / _BEATS, beat.next_end) - POLL_SECONDS / 2
         )
         for node in beat.dead:
-            journal.warn("Node {node} is lost: its jobs are queued again", node=node)
+            journal.warn("Node {node} is lost: its jobs are requeued", node=node)
         for member in beat.stop:
             if not own[member].report.stopped:
                 job = own[member].job.key

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapyd.app import application as scrapyd_application
 from scrapyd.exceptions import ConfigError
@@ -25,6 +25,7 @@ from moviecrawler.cluster.uploads import guard
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
+    from twisted.python.components import Componentized
 
     from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.launcher import ClusterLauncher
@@ -56,7 +57,7 @@ class Node:
         self.state.schedule(job)
 
 
-def application(config: Config) -> Any:
+def application(config: Config) -> Componentized:
     """Return the application; Scrapyd prints the sentence of a ConfigError and exits."""
     try:
         options = NodeOptions.from_config(config)
@@ -79,7 +80,7 @@ def application(config: Config) -> Any:
     for name in ("SCRAPYD_USERNAME", "SCRAPYD_PASSWORD", "SCRAPYD_DEPLOY_PASSWORD"):
         os.environ.pop(name, None)
     reactor.suggestThreadPoolSize(_THREADS)
-    app = scrapyd_application(config)
+    app: Componentized = scrapyd_application(config)
     guard(app, config.node)
     access = (
         "requests with a password" if options.password else "this machine only, without a password"

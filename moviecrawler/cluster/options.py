@@ -60,7 +60,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     memory_limit_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 300
     """Memory of a spider. A job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
     job_settings: JobSettings = "allowed"
-    """`any` lets jobs make any setting, which may run programs on the nodes: for clusters whose
+    """`any` lets jobs set any setting, which may run programs on the nodes: for clusters whose
     users all may do that."""
     lease_seconds: Annotated[float, Meta(ge=3, le=3600)] = 20.0
     """Seconds without a heartbeat after which a node counts as dead."""

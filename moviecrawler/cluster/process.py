@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 journal = Logger()
 
 reactor: Any = _reactor
-"""It is typed as Any, since Twisted types it as a module."""
+"""Twisted types it by interfaces, whose methods have no `self`."""
 RUNNER = str(Path(__file__).with_name("runner.py"))
 """The program of spiders' processes."""
 _MEMORY_CHECK_SECONDS = "5"
@@ -67,7 +67,7 @@ class SpiderProcess(ProcessProtocol):
     """A job in a slot of this node, and its process once that is started."""
 
     transport: Any
-    """Twisted's type for it lacks `writeToChild`."""
+    """Twisted types it by such an interface, too."""
 
     def __init__(self, leased: JobStatus, totals: Totals) -> None:
         self.leased = leased
@@ -129,7 +129,8 @@ class SpiderProcess(ProcessProtocol):
         self.pid = self.transport.pid
         self.transport.writeToChild(_STDIN, self._task)
         journal.info(
-            "Started {one.job.key} as process {one.pid}, start {one.leased.starts}", one=self
+            "Started {process.job.key} as process {process.pid}, start {process.leased.starts}",
+            process=self,
         )
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
@@ -150,7 +151,7 @@ class SpiderProcess(ProcessProtocol):
         reactor.callLater(_OUTPUT_SECONDS, self.transport.loseConnection)
 
     def processEnded(self, reason: Failure) -> None:
-        value: Any = reason.value
+        value: Any = reason.value  # Twisted types it as any exception
         self.report.signal = value.signal
         self.report.exit_code = value.exitCode
         self.pid = None
@@ -174,22 +175,22 @@ def spider_settings(
 ) -> dict[str, str]:
     """Return a job's settings with those of its node and of Scrapyd."""
     job = leased.job
-    given = {"FRONTIER_NODE": options.node_name}
+    settings = {"FRONTIER_NODE": options.node_name}
     if "FRONTIER_RUN" not in job.settings:
-        # Each start of a job goes on with what its arguments name; a job that is queued after that
-        # was over begins it anew.
-        given["FRONTIER_ASKED_AT"] = f"{leased.queued_at:.3f}"
-    given |= {
+        # Each start of a job continues the run of its arguments; a job that is queued after that
+        # run finished begins a new one.
+        settings["FRONTIER_ASKED_AT"] = f"{leased.queued_at:.3f}"
+    settings |= {
         "MEMUSAGE_ENABLED": "1",
         "MEMUSAGE_CHECK_INTERVAL_SECONDS": _MEMORY_CHECK_SECONDS,
         **job.settings,
     }
     limit = options.memory_limit_mb
-    wanted = job.settings.get("MEMUSAGE_LIMIT_MB", "0")
+    own_limit = job.settings.get("MEMUSAGE_LIMIT_MB", "0")
     # A limit that is not a number is passed on, and Scrapy reports it when the crawl starts.
-    if limit and wanted.isdecimal() and not 0 < int(wanted) <= limit:
-        given["MEMUSAGE_LIMIT_MB"] = str(limit)
-    return {**given, **scrapyd_settings}
+    if limit and own_limit.isdecimal() and not 0 < int(own_limit) <= limit:
+        settings["MEMUSAGE_LIMIT_MB"] = str(limit)
+    return {**settings, **scrapyd_settings}
 
 
 def log_url(job: Job) -> str:

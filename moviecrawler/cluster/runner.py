@@ -25,7 +25,10 @@ import threading
 import time
 from contextlib import suppress
 from importlib.metadata import distributions
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
 _FIGURES = 3
 _BEATS = 24
@@ -66,29 +69,29 @@ def _watch(hang_seconds: float) -> None:
     from twisted.internet import reactor  # noqa: PLC0415 - it is installed by then
 
     _expect_beat_within(hang_seconds)
-    later: Any = reactor
-    later.callLater(hang_seconds / _BEATS, _watch, hang_seconds)
+    # Twisted types it by interfaces, whose methods have no `self`.
+    reactor.callLater(hang_seconds / _BEATS, _watch, hang_seconds)  # type: ignore[arg-type]
 
 
-def _report(sender: Any, name: str, reason: str) -> None:
+def _report(sender: Crawler, name: str, reason: str) -> None:
     stats = sender.stats.get_stats()
     counts = {name: value for name, value in stats.items() if isinstance(value, int | float)}
     line = {name: reason, "cause": str(stats.get("crawl/cause", "")), "stats": counts}
     os.write(_FIGURES, json.dumps(line).encode() + b"\n")
 
 
-def _report_closing(sender: Any, reason: str) -> None:
+def _report_closing(sender: Crawler, reason: str) -> None:
     _report(sender, "closing", reason)
 
 
-def _report_end(sender: Any) -> None:
+def _report_end(sender: Crawler) -> None:
     _report(sender, "reason", str(sender.stats.get_value("finish_reason")))
 
 
-def _crawl(task: Any, spider: str) -> None:
+def _crawl(
+    spider: str, settings: dict[str, str], arguments: dict[str, str], hang_seconds: float
+) -> None:
     threading.Thread(target=_end_with_node, daemon=True).start()
-    settings = [f"-s{name}={value}" for name, value in task["settings"].items()]
-    arguments = [f"-a{name}={value}" for name, value in task["arguments"].items()]
 
     from pydispatch import dispatcher  # noqa: PLC0415 - after the egg's modules have come first
     from scrapy import signals  # noqa: PLC0415
@@ -99,15 +102,17 @@ def _crawl(task: Any, spider: str) -> None:
             from moviecrawler.scrapy_internals import measure_own_memory  # noqa: PLC0415
 
             measure_own_memory()
-    for report, when in (
-        (_report_closing, signals.spider_closed),
-        (_report_end, signals.engine_stopped),
-    ):
-        dispatcher.connect(report, signal=when, sender=dispatcher.Any, weak=False)
-    _expect_beat_within(task["hang_seconds"] * _STARTUP_FACTOR)
-    watch = lambda: _watch(task["hang_seconds"])  # noqa: E731 - the signal passes no argument
-    dispatcher.connect(watch, signal=signals.engine_started, sender=dispatcher.Any, weak=False)
-    execute(["scrapy", "crawl", spider, *settings, *arguments])
+
+    def watch() -> None:
+        _watch(hang_seconds)
+
+    dispatcher.connect(watch, signals.engine_started, weak=False)
+    dispatcher.connect(_report_closing, signals.spider_closed)
+    dispatcher.connect(_report_end, signals.engine_stopped)
+    _expect_beat_within(hang_seconds * _STARTUP_FACTOR)
+    options = [f"-s{name}={value}" for name, value in settings.items()]
+    options += [f"-a{name}={value}" for name, value in arguments.items()]
+    execute(["scrapy", "crawl", spider, *options])
 
 
 def _list() -> None:
@@ -134,11 +139,11 @@ def _main(command: str, spider: str = "") -> None:
     if not line.endswith(b"\n"):
         sys.exit("the node wrote no task to standard input")
     task = json.loads(line)
-    os.environ["SCRAPY_SETTINGS_MODULE"] = _activate(task["egg"])
+    os.environ["SCRAPY_SETTINGS_MODULE"] = _activate(task.pop("egg"))
     if command == "list":
         _list()
     else:
-        _crawl(task, spider)
+        _crawl(spider, **task)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Web services that answer from the catalogue and the frontier, too; the metrics."""
+"""Web services that read the catalogue and the frontier, too; the metrics."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Boost(ClusterService):
     `id` is one IMDb id or URL, or several with commas.
     """
 
-    @param("id", dest="given", multiple=True)
-    @param("weight", required=False, default=1.0, type=lambda given: float(given or 1))
-    def render_POST(self, txrequest: Request, *, given: list[str], weight: float) -> Reply:
-        """Answer with how many titles were named, and how many of them the catalogue knows."""
-        texts = ",".join(given).split(",")
+    @param("id", dest="texts", multiple=True)
+    @param("weight", required=False, default=1.0, type=lambda text: float(text or 1))
+    def render_POST(self, txrequest: Request, *, texts: list[str], weight: float) -> Reply:
+        """Return how many titles were named, and how many of them the catalogue has."""
+        texts = ",".join(texts).split(",")
         ids = list(dict.fromkeys(parse_title_id(ID_SITE, text) for text in texts if text.strip()))
         if not ids:
             raise ConfigurationError("'id' parameter is required")
@@ -90,7 +90,7 @@ class Metrics(ClusterService, Collector):
             yield _gauge("redis_up", _REDIS_UP, 0)
             yield from _of_nodes([launcher.info()])
         else:
-            # A full Redis can still be read, but takes no heartbeat.
+            # A full Redis can still be read, but accepts no heartbeat.
             yield _gauge("redis_up", _REDIS_UP, int(not launcher.outage))
             yield from _of_cluster(cluster)
             with suppress(UnavailableError, ConfigurationError):
@@ -108,8 +108,8 @@ def _gauge(name: str, text: str, value: float) -> Metric:
 
 def _of_cluster(cluster: Snapshot) -> Iterator[Metric]:
     """Yield the metrics that are the same on each node."""
-    yield _gauge("jobs_pending", "Jobs that wait for a slot.", len(cluster.pending))
-    yield _gauge("jobs_running", "Jobs that run.", len(cluster.running))
+    yield _gauge("jobs_pending", "Pending jobs.", len(cluster.pending))
+    yield _gauge("jobs_running", "Running jobs.", len(cluster.running))
     slots = sum(node.slots for node in cluster.nodes if node.takes_jobs)
     yield _gauge("slots", "Slots of the nodes that take jobs.", slots)
     text = "Nodes that stopped sending heartbeats without having left."
@@ -118,7 +118,7 @@ def _of_cluster(cluster: Snapshot) -> Iterator[Metric]:
     results = CounterMetricFamily("moviecrawler_jobs", text, labels=["spider", "result"])
     deployed = {spider for egg in cluster.eggs for spider in egg.spiders}
     ended = {spider for spider, _ in cluster.results}
-    # Those that have not ended yet are there, too: Prometheus sees no growth to a first value.
+    # All results are exported from the start: Prometheus sees no increase to a first value.
     for spider in sorted({*SITES, *deployed, *ended}):
         for result in RESULTS:
             results.add_metric([spider, result], cluster.results.get((spider, result), 0))
@@ -129,26 +129,23 @@ def _of_nodes(nodes: Sequence[NodeInfo]) -> Iterator[Metric]:
     """Yield the metrics of each node: of this one alone when the others are unknown."""
     text = "Whether a node can run jobs, by what it has checked."
     fit = GaugeMetricFamily("moviecrawler_node_fit", text, labels=["node", "check"])
-    texts = {
-        "jobs": "Jobs of a node.",
-        "memory_bytes": "Memory of a node without its spiders.",
-        "spiders_memory_bytes": "Memory of a node's spiders.",
-    }
-    families = [
-        GaugeMetricFamily(f"moviecrawler_node_{name}", text, labels=["node"])
-        for name, text in texts.items()
-    ]
+    text = "Jobs of a node."
+    jobs = GaugeMetricFamily("moviecrawler_node_jobs", text, labels=["node"])
+    text = "Memory of a node without its spiders."
+    memory = GaugeMetricFamily("moviecrawler_node_memory_bytes", text, labels=["node"])
+    text = "Memory of a node's spiders."
+    spiders = GaugeMetricFamily("moviecrawler_node_spiders_memory_bytes", text, labels=["node"])
     for node in nodes:
         for check in CHECKS:
             fit.add_metric([node.name, check], int(check not in node.unfit))
-        values = (len(node.processes), node.memory, node.spiders_memory)
-        for family, value in zip(families, values, strict=True):
-            family.add_metric([node.name], value)
-    yield from [fit, *families]
+        jobs.add_metric([node.name], len(node.processes))
+        memory.add_metric([node.name], node.memory)
+        spiders.add_metric([node.name], node.spiders_memory)
+    yield from (fit, jobs, memory, spiders)
 
 
 def _of_runs(runs: Sequence[RunReport]) -> Metric:
-    """Return how far each run is that has something open: it may stand still for days."""
+    """Return the progress of each run with open requests: it may stand still for days."""
     text = "Requests that have ended, of a run with open ones."
     family = GaugeMetricFamily("moviecrawler_run_ended", text, labels=["site", "run"])
     for run in runs:

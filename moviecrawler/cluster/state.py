@@ -18,15 +18,15 @@ from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.files import read_package_file
 from moviecrawler.cluster import keys
 from moviecrawler.cluster.jobs import RESULTS, Job, Outcome, Result, RunEnd
-from moviecrawler.frontier.redis_client import connect_blocking, eviction_fault
+from moviecrawler.frontier.redis_client import Client, connect_blocking, eviction_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from moviecrawler.cluster.options import NodeOptions
 
-_ANSWER_SECONDS = 3.0
-"""Seconds to connect, and seconds to get an answer."""
+_REPLY_SECONDS = 3.0
+"""Seconds to connect, and seconds to get a reply."""
 _SCRIPTS = ("put", "beat", "record_end", "cancel")
 
 _TOLERANCE_MS = TOLERANCE / timedelta(milliseconds=1)
@@ -213,9 +213,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """The answer to a heartbeat. A job is named by its `queue_member`.
+    """The reply to a heartbeat. A job is named by its `queue_member`.
 
-    Sets are encoded as `{name: true}`: Lua's JSON does not tell an empty list from an empty object.
+    Sets are encoded as `{name: true}`: Lua's JSON does not distinguish an empty list from an empty
+    object.
     """
 
     stop: dict[str, bool]
@@ -245,7 +246,7 @@ class ClusterState:
 
     def __init__(self, options: NodeOptions) -> None:
         self.options = options
-        self.client = self.connect(_ANSWER_SECONDS)
+        self.client = self.connect(_REPLY_SECONDS)
         common = read_package_file(__package__, "common.lua")
         self._scripts = {
             name: self.client.register_script(
@@ -255,12 +256,16 @@ class ClusterState:
         }
         self._seen = _Seen()
 
-    def connect(self, answer_seconds: float) -> Any:
+    def connect(self, reply_seconds: float) -> Client:
         """Return a client with a time-out."""
-        limits = {"socket_timeout": answer_seconds, "socket_connect_timeout": _ANSWER_SECONDS}
-        return connect_blocking(self.options.redis_url, **limits)
+        return connect_blocking(
+            self.options.redis_url,
+            socket_timeout=reply_seconds,
+            socket_connect_timeout=_REPLY_SECONDS,
+        )
 
-    def _run(self, name: str, *arguments: Any) -> Any:
+    def _run(self, name: str, *arguments: object) -> Any:
+        # Redis' reply to a script has no type.
         return self._scripts[name](keys=keys.SCRIPT_KEYS, args=arguments)
 
     def now(self) -> float:
@@ -339,10 +344,10 @@ class ClusterState:
 
         Raises ConfigurationError.
         """
-        answer = self._run("put", job.key, msgspec.json.encode(job), -job.priority)
-        if answer == -1:
+        reply = self._run("put", job.key, msgspec.json.encode(job), -job.priority)
+        if reply == -1:
             raise ConfigurationError("100,000 jobs are pending; wait for some, or cancel them")
-        if answer is not None and msgspec.json.decode(answer, type=Job) != job:
+        if reply is not None and msgspec.json.decode(reply, type=Job) != job:
             raise ConfigurationError(
                 f"job '{job.id}' is pending or running already, with other arguments; "
                 "leave out jobid"
@@ -350,8 +355,8 @@ class ClusterState:
 
     def cancel(self, project: str, job: str, signal: str = "TERM") -> str | None:
         """Cancel a job; return whether it was 'pending' or 'running', None when it was neither."""
-        answer = self._run("cancel", f"{project}/{job}", signal)
-        return answer and str(answer, "ascii")
+        reply = self._run("cancel", f"{project}/{job}", signal)
+        return reply and str(reply, "ascii")
 
     def eggs(self) -> list[Egg]:
         """Return the versions of all projects, the latest one last."""
@@ -374,8 +379,8 @@ class ClusterState:
         lease = round(self.options.lease_seconds * 1000)
         clock = round(time.time() * 1000)
         flags = int(is_news), lease, int(takes), clock, _TOLERANCE_MS
-        answer = self._run("beat", node.id, msgspec.json.encode(node), *flags, *jobs)
-        return msgspec.json.decode(answer, type=Beat)
+        reply = self._run("beat", node.id, msgspec.json.encode(node), *flags, *jobs)
+        return msgspec.json.decode(reply, type=Beat)
 
     def record_end(self, node: str, leased: JobStatus, how: RunEnd, outcome: Outcome) -> bool:
         """Record how a node's job ended, which it took as `leased`.
@@ -383,8 +388,8 @@ class ClusterState:
         Return False when another node has the job now, or the job was queued anew under its id.
         """
         job = msgspec.json.encode(leased)
-        told = msgspec.json.encode(outcome)
-        return bool(self._run("record_end", node, leased.queue_member, how, told, job))
+        ended = msgspec.json.encode(outcome)
+        return bool(self._run("record_end", node, leased.queue_member, how, ended, job))
 
     def eviction_fault(self) -> str:
         """Return a sentence when Redis throws keys away where it is full; otherwise nothing."""

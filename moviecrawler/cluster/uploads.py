@@ -5,7 +5,7 @@ What an authorised client uploads is parsed in a thread.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 from urllib.parse import unquote_to_bytes
 
 from python_multipart import parse_form
@@ -19,6 +19,11 @@ from moviecrawler.cluster.website import refusal, refuse
 from moviecrawler.scrapy_internals import make_requests_by, method_and_path, parse_forms
 
 if TYPE_CHECKING:
+    from python_multipart.multipart import Field, File
+    from twisted.internet.base import DelayedCall
+    from twisted.python.components import Componentized
+    from twisted.python.failure import Failure
+
     from moviecrawler.cluster.node import Node
 
 UPLOAD = b"addversion.json"
@@ -39,20 +44,25 @@ class GuardedRequest(Request):
     node: ClassVar[Node]
     """This node, which `guard` sets."""
     channel: Any
-
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self._is_refused = False
-        self._received = 0
-        self._most = _MAX_BYTES
-        self._end: Any = None
-        """Closes the connection of a client that goes on to send."""
+    """Twisted types its transport as one that need not be TCP."""
+    args: dict[bytes, list[bytes]]
+    content: BinaryIO
+    _is_refused = False
+    _received = 0
+    _max_bytes = _MAX_BYTES
+    _end: DelayedCall | None = None
+    """Closes the connection of a client that goes on to send."""
 
     @property
-    def has_upload(self) -> bool:
-        """Whether the body has still to be parsed, in a thread."""
-        is_form = _is_multipart(self.getHeader("Content-Type") or "")
-        return self.method == b"POST" and (is_form or self._most == _MAX_EGG_BYTES)
+    def _is_multipart(self) -> bool:
+        content_type = self.getHeader("Content-Type") or ""
+        return content_type.partition(";")[0].strip().lower() == "multipart/form-data"
+
+    @property
+    def _has_upload(self) -> bool:
+        """Whether the body is parsed in a thread."""
+        is_large = self._is_multipart or self._max_bytes == _MAX_EGG_BYTES
+        return self.method == b"POST" and is_large
 
     def gotLength(self, length: int | None) -> None:
         """Check the headers, which are complete when Twisted calls this."""
@@ -61,7 +71,8 @@ class GuardedRequest(Request):
             return
         self.method, path = method_and_path(self.channel)
         service = _service_of(path)
-        self._most = _MAX_EGG_BYTES if service == UPLOAD else _MAX_BYTES
+        if service == UPLOAD:
+            self._max_bytes = _MAX_EGG_BYTES
         refused = refusal(self.node.options, self, service) or self._too_long(length or 0)
         if refused is None:
             super().gotLength(length)
@@ -83,19 +94,47 @@ class GuardedRequest(Request):
             self.finish()
             return
         self.method = command
-        parse_forms(self, is_now=not self.has_upload)
+        parse_forms(self, is_now=not self._has_upload)
         super().requestReceived(command, path, version)
 
-    def connectionLost(self, reason: Any) -> None:
+    def connectionLost(self, reason: Failure) -> None:
         if self._end is not None and self._end.active():
             self._end.cancel()
         super().connectionLost(reason)
 
+    def parse_upload(self) -> None:
+        """Add the fields of a form that was left unparsed to the arguments.
+
+        This blocks. Raises ConfigurationError.
+        """
+        if not self._has_upload:
+            return
+        if not self._is_multipart:
+            self.args.update(http.parse_qs(self.content.read(), keep_blank_values=True))
+            return
+
+        def add_field(field: Field) -> None:
+            self._add(field.field_name, field.value)
+
+        def add_file(file: File) -> None:
+            file.file_object.seek(0)
+            self._add(file.field_name, file.file_object.read())
+            file.close()
+
+        headers = {"Content-Type": (self.getHeader("Content-Type") or "").encode("latin-1")}
+        try:
+            parse_form(headers, self.content, add_field, add_file)
+        except (FormParserError, ValueError) as error:
+            raise ConfigurationError(f"the form can't be read: {error}") from error
+
+    def _add(self, name: bytes | None, value: bytes | None) -> None:
+        self.args.setdefault(name or b"", []).append(value or b"")
+
     def _too_long(self, length: int) -> tuple[int, str] | None:
-        if length <= self._most:
+        if length <= self._max_bytes:
             return None
         sentence = (
-            f"the body has more than {self._most:,} bytes; "
+            f"the body has more than {self._max_bytes:,} bytes; "
             f"addversion.json takes {_MAX_EGG_BYTES:,}, everything else {_MAX_BYTES:,}"
         )
         return http.REQUEST_ENTITY_TOO_LARGE, sentence
@@ -124,39 +163,7 @@ def _service_of(path: bytes) -> bytes:
     return next((unquote_to_bytes(segment) for segment in segments if segment), b"")
 
 
-def parse_upload(request: Request) -> None:
-    """Add the fields of a form that was left unparsed to the request's arguments.
-
-    This blocks. Raises ConfigurationError.
-    """
-    if not getattr(request, "has_upload", False):
-        return
-    fields: Any = request.args
-    body: Any = request.content
-    content_type = request.getHeader("Content-Type") or ""
-    if not _is_multipart(content_type):
-        fields.update(http.parse_qs(body.read(), keep_blank_values=True))
-        return
-
-    def add_field(field: Any) -> None:
-        fields.setdefault(field.field_name, []).append(field.value or b"")
-
-    def add_file(file: Any) -> None:
-        file.file_object.seek(0)
-        fields.setdefault(file.field_name, []).append(file.file_object.read())
-        file.close()
-
-    try:
-        parse_form({"Content-Type": content_type.encode("latin-1")}, body, add_field, add_file)
-    except (FormParserError, ValueError) as error:
-        raise ConfigurationError(f"the form can't be read: {error}") from error
-
-
-def _is_multipart(content_type: str) -> bool:
-    return content_type.partition(";")[0].strip().lower() == "multipart/form-data"
-
-
-def guard(app: Any, node: Node) -> None:
+def guard(app: Componentized, node: Node) -> None:
     """Have the requests of Scrapyd's application checked by their headers."""
     GuardedRequest.node = node
     make_requests_by(app, GuardedRequest)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import msgspec
@@ -19,18 +20,18 @@ from moviecrawler.basics.errors import ConfigurationError, MovieCrawlerError, Un
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.process import log_url
-from moviecrawler.cluster.uploads import parse_upload
 from moviecrawler.cluster.website import began_at, local_time, refuse
 
 if TYPE_CHECKING:
     from twisted.web.server import Request
 
     from moviecrawler.cluster.state import JobStatus, Start
+    from moviecrawler.cluster.uploads import GuardedRequest
 
 journal = Logger()
 
-Reply = dict[str, Any]
-"""What a service answers, before it is encoded as JSON."""
+Reply = Mapping[str, object]
+"""What a service replies, before it is encoded as JSON."""
 _SIGNALS = {"2": "INT", "9": "KILL", "15": "TERM"}
 
 
@@ -40,11 +41,11 @@ class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
     refused_code = http.OK
     """The status of a refusal; Scrapyd's clients expect this one."""
 
-    def render(self, txrequest: Request) -> bytes:
+    def render(self, txrequest: GuardedRequest) -> bytes:
         code: int = self.refused_code
         try:
-            parse_upload(txrequest)
-            data: Any = Resource.render(self, txrequest)
+            txrequest.parse_upload()
+            data: Reply | None = Resource.render(self, txrequest)
             if data is None:  # to OPTIONS
                 return b""
             txrequest.setHeader("Content-Type", "application/json")
@@ -81,7 +82,7 @@ class Schedule(ClusterService):
     @param("spider")
     @param("_version", dest="version", required=False)
     @param("jobid", dest="id", required=False)
-    @param("priority", required=False, default=0.0, type=lambda given: float(given or 0))
+    @param("priority", required=False, default=0.0, type=lambda text: float(text or 0))
     @param("setting", dest="settings", required=False, default=list, multiple=True)
     def render_POST(
         self,
@@ -89,7 +90,10 @@ class Schedule(ClusterService):
         *,
         id: str | None,  # noqa: A002 - as a job's field
         settings: list[str],
-        **given: Any,
+        project: str,
+        spider: str,
+        version: str | None,
+        priority: float,
     ) -> Reply:
         for setting in settings:
             if "=" not in setting:
@@ -97,8 +101,15 @@ class Schedule(ClusterService):
         arguments = {
             name.decode(): values[0].decode() for name, values in (txrequest.args or {}).items()
         }
-        made = dict(setting.split("=", 1) for setting in settings)
-        job = Job(id=id or uuid4().hex, settings=made, arguments=arguments, **given)
+        job = Job(
+            project=project,
+            spider=spider,
+            id=id or uuid4().hex,
+            version=version,
+            settings=dict(setting.split("=", 1) for setting in settings),
+            arguments=arguments,
+            priority=priority,
+        )
         self.root.node.schedule(job)
         return {"jobid": job.id}
 
@@ -128,16 +139,16 @@ class ListJobs(ClusterService):
     @param("project", required=False)
     def render_GET(self, txrequest: Request, *, project: str | None) -> Reply:
         self.check_project(project)
-        found: dict[str, list[Reply]] = {"pending": [], "running": [], "finished": []}
+        rows: dict[str, list[Reply]] = {"pending": [], "running": [], "finished": []}
         for status in self.root.node.state.seen.jobs:
             if project in {None, status.job.project}:
-                found[status.state].append(_row(status))
-        return found
+                rows[status.state].append(_row(status))
+        return rows
 
 
 def _row(status: JobStatus) -> Reply:
     job = status.job
-    row: Reply = {
+    row: dict[str, object] = {
         "id": job.id,
         "project": job.project,
         "spider": job.spider,
@@ -258,7 +269,7 @@ class Ready(ClusterService):
 
     def render_GET(self, txrequest: Request) -> Reply:
         # What follows a colon, such as a path or an address, is not for everybody.
-        reasons = [why.partition(": ")[0] for why in self.root.node.launcher.not_ready]
+        reasons = [why.partition(": ")[0] for why in self.root.node.launcher.unready_reasons]
         if reasons:
             raise Error(http.SERVICE_UNAVAILABLE, "; ".join(reasons).encode())
         return {}

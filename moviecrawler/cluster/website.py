@@ -11,7 +11,7 @@ from datetime import datetime
 from hmac import compare_digest
 from ipaddress import ip_address
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import redis
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from scrapyd.config import Config
     from twisted.internet.defer import Deferred
+    from twisted.python.components import Componentized
     from twisted.python.failure import Failure
     from twisted.web.server import Request
 
@@ -48,16 +49,16 @@ _HEADERS = {
 }
 """Headers of all answers, also of logs, which contain text from sites and spiders."""
 _PROBES = (b"healthz", b"readyz")
-"""Paths that need no password: their answers say only whether the node is healthy."""
+"""Paths that need no password: they show only whether the node is healthy."""
 _WITHOUT_REDIS = (b"metrics",)
-"""Paths that answer while Redis is unavailable, too."""
+"""Paths that work while Redis is unavailable, too."""
 _DEPLOYING = (b"addversion.json", b"delversion.json", b"delproject.json")
 
 
 class InThread(Resource):
     """Reads a snapshot of the cluster in a thread, and has a function answer there.
 
-    A function that does not `need_redis` answers while there is no snapshot, too.
+    A function that does not need Redis is called without a snapshot, too.
     """
 
     isLeaf = True
@@ -181,7 +182,7 @@ def local_time(seconds: float) -> datetime:
 class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
     """Scrapyd's own root, with access control and with redirects to other nodes' logs."""
 
-    def __init__(self, config: Config, app: Any) -> None:
+    def __init__(self, config: Config, app: Componentized) -> None:
         self.node: Node = config.node
         super().__init__(config, app)
         logs = Logs(self.node.options.logs_dir, "text/plain; charset=utf-8")
@@ -199,11 +200,11 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
         return self.poller
 
     @property
-    def scheduler(self) -> Any:
+    def scheduler(self) -> object:
         """The storage of eggs, as Scrapyd's services only list the scheduler's projects."""
         return self.eggstorage
 
-    def getChildWithDefault(self, path: bytes, request: Any) -> Any:
+    def getChildWithDefault(self, path: bytes, request: Request) -> Resource:
         # scrapyd-client puts two slashes where its URL ends in one.
         while not path and request.postpath:
             path = request.postpath.pop(0)
@@ -212,7 +213,7 @@ class Root(ScrapydRoot):  # type: ignore[misc]  # Scrapyd has no types
         refused = refusal(self.node.options, request, path)
         if refused is not None:
             return _Refusal(refuse(request, *refused, self.node.name), "application/json")
-        child = super().getChildWithDefault(path, request)
+        child: Resource = super().getChildWithDefault(path, request)
         is_service = isinstance(child, WsResource | Jobs) and path not in _PROBES
         if not is_service:
             return child
@@ -253,14 +254,14 @@ def refusal(options: NodeOptions, request: Request, service: bytes) -> tuple[int
     if service in _PROBES:
         return None
     if options.password:
-        # All are compared, so that the time does not tell what is wrong.
-        given = request.getPassword()
+        # All are compared, so that the time does not show which is wrong.
+        password = request.getPassword()
         deploy_password = options.deploy_password or options.password
         is_named = compare_digest(options.username.encode(), request.getUser())
-        is_user = is_named & compare_digest(options.password.encode(), given)
-        is_deployer = is_named & compare_digest(deploy_password.encode(), given)
+        is_user = is_named & compare_digest(options.password.encode(), password)
+        is_deployer = is_named & compare_digest(deploy_password.encode(), password)
         if not is_user | is_deployer:
-            return http.UNAUTHORIZED, "give a user name and a password that the node knows"
+            return http.UNAUTHORIZED, "wrong user name or password"
         if service in _DEPLOYING and not is_deployer:
             return http.FORBIDDEN, "deploy password required"
     elif not _answers_to(options, request.getHeader("host") or ""):
@@ -309,5 +310,5 @@ class Logs(File):  # type: ignore[misc]  # Scrapyd has no types
     contentTypes: dict[str, str] = {}  # noqa: RUF012 - as Twisted has it
     contentEncodings: dict[str, str] = {}  # noqa: RUF012
 
-    def getChild(self, path: bytes, request: Any) -> Any:
+    def getChild(self, path: bytes, request: Request) -> object:
         return self.childNotFound if b"\0" in path else super().getChild(path, request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.cluster.process import reactor
 from moviecrawler.cluster.website import Root as ClusterRoot
@@ -17,6 +17,7 @@ from moviecrawler.dashboard.titles import Titles
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
+    from twisted.python.components import Componentized
 
 PAGES: dict[str, type[Page]] = {
     "/": Overview,
@@ -36,7 +37,7 @@ def make_pages(sources: Sources) -> dict[str, Page]:
 class Root(ClusterRoot):
     """Everything under `/`: Scrapyd's web services, the logs and the dashboard's pages."""
 
-    def __init__(self, config: Config, app: Any) -> None:
+    def __init__(self, config: Config, app: Componentized) -> None:
         self.sources = Sources(config.node)
         super().__init__(config, app)
         reactor.addSystemEventTrigger("before", "shutdown", self.sources.close)

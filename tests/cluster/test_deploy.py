@@ -66,8 +66,8 @@ def test_deploys_every_file_from_a_checkout_to_all_nodes(checkout: Path, nodes: 
     ("spiders", "password", "expected"),
     [
         ("raise ValueError('broken there')", DEPLOY_PASSWORD, "ValueError: broken there"),
-        ("", DEPLOY_PASSWORD, "the egg holds no spider"),
-        ("", "guessed-pass", "give a user name and a password"),
+        ("", DEPLOY_PASSWORD, "the egg has no spider"),
+        ("", "guessed-pass", "wrong user name or password"),
         ("", AUTH[1], "deploy password required"),
     ],
 )

@@ -30,7 +30,7 @@ def node(folder: Path) -> Fitness:
 
 
 def seen(own: Fitness, redis: str = "") -> dict[str, str]:
-    own.look(Mock(eviction_fault=lambda: redis))
+    own.check(Mock(eviction_fault=lambda: redis))
     return own.faults
 
 

@@ -157,7 +157,7 @@ def test_what_a_spider_writes_to_standard_error_is_kept_without_secrets() -> Non
 
 def test_a_node_that_takes_no_jobs_is_not_ready_and_says_why() -> None:
     reasons = ["the disk of logs_dir is full: 3 MB are free (/srv)", "Redis throws keys away"]
-    ready = Ready(Mock(node=Mock(launcher=Mock(not_ready=reasons))))
+    ready = Ready(Mock(node=Mock(launcher=Mock(unready_reasons=reasons))))
     with pytest.raises(Error) as refused:
         ready.render_GET(Mock())
     expected = b"the disk of logs_dir is full; Redis throws keys away"

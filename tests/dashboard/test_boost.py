@@ -22,6 +22,7 @@ def boost(url: str, ids: str, weight: str = "") -> dict[str, Any]:
     """Return the answer of `boost.json` by a node with that database."""
     request: Any = DummyRequest([])
     request.path = b"/boost.json"
+    request.parse_upload = lambda: None
     request.method = b"POST"
     request.args = {b"id": [ids.encode()], b"weight": [weight.encode()]}
     root: Any = SimpleNamespace(
