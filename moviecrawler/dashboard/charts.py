@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from moviecrawler.dashboard.rendering import score_name, site_name
 from moviecrawler.sites import SCORE_SITES, SCORES
@@ -40,19 +40,29 @@ class Chart(NamedTuple):
     middle: datetime
 
 
-def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
+class Change(Protocol):
+    """A row of title_history.sql."""
+
+    site: str
+    kind: str
+    since: datetime
+    value: float | None
+    scale: float
+
+
+def history_chart(changes: Sequence[Change], now: datetime) -> Chart | None:
     """Return the chart of a title's score history; None without a value.
 
-    `changes` are rows with site, kind, since, value and scale, in any order.
+    `changes` come in any order.
     """
-    values = [_out_of_100(row) for row in changes if row.value is not None]
+    values = [100 * row.value / row.scale for row in changes if row.value is not None]
     if not values:
         return None
     lowest = _STEP * math.floor(min(values) / _STEP)
     highest = max(_STEP * math.ceil(max(values) / _STEP), lowest + _STEP)
     begins = min(row.since for row in changes)
     seconds = max((now - begins).total_seconds(), 1)
-    rows_of: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
+    rows_of: defaultdict[tuple[str, str], list[Change]] = defaultdict(list)
     for row in sorted(changes, key=lambda row: row.since):
         rows_of[row.kind, row.site].append(row)
     order = {kind: number for number, kind in enumerate(SCORES)}
@@ -64,7 +74,7 @@ def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
         for row in rows:
             x = WIDTH * (row.since - begins).total_seconds() / seconds
             if row.value is not None:
-                y = HEIGHT * (highest - _out_of_100(row)) / (highest - lowest)
+                y = HEIGHT * (highest - 100 * row.value / row.scale) / (highest - lowest)
                 path += f"M{x:.1f} {y:.1f}" if in_gap else f"H{x:.1f}V{y:.1f}"
             elif not in_gap:
                 path += f"H{x:.1f}"
@@ -73,7 +83,3 @@ def history_chart(changes: Sequence[Any], now: datetime) -> Chart | None:
         name = score_name(kind) if is_own else f"{score_name(kind)} on {site_name(site)}"
         curves.append(Curve(name, path if in_gap else f"{path}H{WIDTH}", rows[-1].value))
     return Chart(curves, lowest, highest, begins, begins + (now - begins) / 2)
-
-
-def _out_of_100(row: Any) -> float:
-    return float(100 * row.value / row.scale)

@@ -10,7 +10,7 @@ import re
 import time
 import traceback
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from urllib.parse import quote, urlencode
 
 import redis
@@ -30,13 +30,14 @@ from moviecrawler.frontier.redis_client import state_error
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from twisted.web.resource import IResource
     from twisted.web.server import Request
 
     from moviecrawler.dashboard.sources import Sources
 
 journal = Logger()
 
-Variables = dict[str, Any]
+Variables = dict[str, object]
 """What a template shows, by name."""
 SECURITY = {
     "Content-Security-Policy": (
@@ -179,7 +180,7 @@ class Page(Resource):
             if request.method == "POST":
                 return self._act(request)
             if request.method in {"GET", "HEAD"}:
-                return self._page(request, **self.show(request))
+                return self._page(request, self.show(request))
             code = http.NOT_ALLOWED
             sentence = "this takes GET, HEAD and POST"
         except redis.exceptions.RedisError as error:
@@ -197,7 +198,7 @@ class Page(Resource):
             sentence = f"this page has a fault ({type(error).__name__}); the node's log has more"
             code = http.INTERNAL_SERVER_ERROR
         sentence = sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith(".") else ".")
-        return self._page(request, code, template="refused.html", problem=sentence)
+        return self._page(request, {"template": "refused.html", "problem": sentence}, code)
 
     def _act(self, request: PageRequest) -> Answer:
         """Carry out a form and redirect, or show it again with what is wrong in it.
@@ -212,7 +213,7 @@ class Page(Resource):
             path, notice = act(request)
         except FormError as error:
             request.errors = error.errors
-            return self._page(request, http.BAD_REQUEST, **self.show(request))
+            return self._page(request, self.show(request), http.BAD_REQUEST)
         target = f"{request.base}{path}?{urlencode({'notice': notice})}"
         return Answer(http.SEE_OTHER, b"", {"Location": target})
 
@@ -220,19 +221,18 @@ class Page(Resource):
         """Return the path of a request, without the prefix of a reverse proxy."""
         return "/".join([self.here, *(quote(part, safe="") for part in request.path)])
 
-    def _page(self, request: PageRequest, code: int = http.OK, **variables: Any) -> Answer:
+    def _page(self, request: PageRequest, variables: Variables, code: int = http.OK) -> Answer:
         path = self.path_of(request)
         given = {} if request.method == "POST" else request.values
         kept = {name: text for name, text in given.items() if name not in _PASSING}
 
-        def link(**changed: Any) -> str:
+        def link(**changed: object) -> str:
             """Return the address of this page with other parameters; None removes one."""
             values = {name: value for name, value in (kept | changed).items() if value}
             return f"{request.base}{path}" + (f"?{urlencode(values)}" if values else "")
 
         is_paused = "paused" in request.values
         common = {
-            "template": self.template,
             "title": self.title,
             "refreshes": False,
             "is_paused": is_paused,
@@ -255,18 +255,19 @@ class Page(Resource):
         }
         if variables.get("refreshes") and not is_paused:
             headers["Refresh"] = f"{_REFRESH_SECONDS}; url={link()}"
-        return Answer(code, render(**{**common, **variables}).encode(), headers)
+        template = str(variables.get("template", self.template))
+        return Answer(code, render(template, {**common, **variables}).encode(), headers)
 
 
 class Static(File):
     """`/static/`: the style sheet and the icon. Browsers ask whether theirs are of today."""
 
-    def render_GET(self, request: Request) -> Any:
+    def render_GET(self, request: Request) -> object:
         for name, value in {**SECURITY, "Cache-Control": "private, no-cache"}.items():
             request.setHeader(name, value)
         return super().render_GET(request)
 
-    def directoryListing(self) -> Any:
+    def directoryListing(self) -> IResource:
         return notFound()
 
 

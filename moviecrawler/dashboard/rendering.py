@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,6 +19,7 @@ from moviecrawler.frontier.contract import OUTCOMES
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from moviecrawler.cluster.jobs import Job, Outcome
@@ -246,6 +247,6 @@ def _environment() -> Environment:
 _ENVIRONMENT = _environment()
 
 
-def render(template: str, **variables: Any) -> str:
+def render(template: str, variables: Mapping[str, object]) -> str:
     """Return a page."""
-    return _ENVIRONMENT.get_template(template).render(**variables)
+    return _ENVIRONMENT.get_template(template).render(variables)

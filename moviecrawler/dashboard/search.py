@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from moviecrawler.database.short_transactions import ShortTransactions
+    from moviecrawler.items import Movie
 
 Row = Any
-"""A row of a query: its columns are attributes."""
+"""A row of psycopg2, which has no types: its columns are attributes."""
 _SEARCH = read_sql("search.sql")
 _BY_ID = (
     "SELECT f.title_id, f.imdb_id, f.title, f.year, f.kind, f.popularity, 1 AS matches,"
@@ -88,7 +89,7 @@ def search(database: ShortTransactions, wanted: Search, first: int, limit: int) 
     return _rows(database, _SEARCH, **given, most=MAX_RANKED, first=first, limit=limit)
 
 
-def _rows(database: ShortTransactions, statement: str, /, **arguments: Any) -> list[Row]:
+def _rows(database: ShortTransactions, statement: str, /, **arguments: object) -> list[Row]:
     with database.transaction() as cursor:
         cursor.execute(statement, arguments)
         found: list[Row] = cursor.fetchall()
@@ -113,11 +114,23 @@ _HISTORY = 2000
 """Changes of a title's scores that are read, the latest ones."""
 
 
-def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any]:
-    """Return the row of a title as `title`, its `records`, and the rows of `_TITLE_QUERIES`.
+class TitleRows(NamedTuple):
+    """What the database has on a title, as rows of the queries of these names."""
 
-    `title` is None when there is no title of that id. Raises UnavailableError.
-    """
+    title: Row | None
+    """Its row in `titles`; None when there is no title of that id."""
+    records: Sequence[Movie]
+    """Those of the sites, the one with most authority first."""
+    matches: Sequence[Row]
+    sites: Sequence[Row]
+    scores: Sequence[Row]
+    credits: Sequence[Row]
+    offers: Sequence[Row]
+    history: Sequence[Row]
+
+
+def read_title(database: ShortTransactions, title_id: int) -> TitleRows:
+    """Return what the database has on a title. Raises UnavailableError."""
     arguments = {
         "id": title_id,
         "sites": list(BY_AUTHORITY),
@@ -125,18 +138,18 @@ def read_title(database: ShortTransactions, title_id: int) -> dict[str, Any]:
         "offers": _OFFERS,
         "history": _HISTORY,
     }
-    found: dict[str, Any] = {}
+    rows = {}
     with database.transaction() as cursor:
         cursor.execute("SELECT * FROM titles WHERE title_id = %(id)s", arguments)
-        found["title"] = cursor.fetchone()
+        title = cursor.fetchone()
         for name, query in _TITLE_QUERIES.items():
             cursor.execute(query, arguments)
-            found[name] = cursor.fetchall()
+            rows[name] = cursor.fetchall()
         stored = read_stored(PostgresTables(cursor), "title_id {ids}", [title_id])
     movies = [record.movie for record in stored]
     order = by_authority({movie.site for movie in movies})
-    found["records"] = sorted(movies, key=lambda movie: order.index(movie.site))
-    return found
+    movies.sort(key=lambda movie: order.index(movie.site))
+    return TitleRows(title=title, records=movies, **rows)
 
 
 def similar(database: ShortTransactions, title_id: int, most: int) -> list[Row]:
@@ -152,8 +165,9 @@ _MAX_EPISODES = 5_000
 """Seasons and episodes of a series that are read; some daily shows have more."""
 _MAX_COLUMNS = 60
 """Episodes of a season that the grid shows."""
-_BANDS = (9.0, 8.0, 7.0, 6.0, 5.0)
-"""The lowest rating of each colour."""
+_LOWEST_BAND = 4
+_HIGHEST_BAND = 9
+"""Ratings of the coldest and of the warmest colour; there is one for each whole number."""
 
 
 class SeriesGrid(NamedTuple):
@@ -196,4 +210,4 @@ def colour_of(rating: float) -> str:
     >>> colour_of(9.0), colour_of(8.99), colour_of(1.0)
     ('rated-9', 'rated-8', 'rated-4')
     """
-    return f"rated-{next((int(band) for band in _BANDS if rating >= band), 4)}"
+    return f"rated-{min(max(int(rating), _LOWEST_BAND), _HIGHEST_BAND)}"

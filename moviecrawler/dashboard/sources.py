@@ -9,10 +9,9 @@ import os
 import threading
 import time
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import redis
 from scrapy.settings import Settings
@@ -102,7 +101,7 @@ class PageReads:
         """Why stores have not answered."""
 
     def start(
-        self, store: Store, read: Callable[..., T], *arguments: Any
+        self, store: Store, read: Callable[..., T], *arguments: object
     ) -> Callable[[], T | None]:
         """Begin to read in a thread; the value is None when there is none by the deadline."""
         return partial(self._wait, store, self._sources.submit(store, read, *arguments))
@@ -173,7 +172,7 @@ class Sources:
         self._count_again_at = 0.0
         self.run_named = lru_cache(1024)(partial(_run_named, self.settings))
 
-    def submit(self, store: Store, read: Callable[..., T], *arguments: Any) -> Future[T]:
+    def submit(self, store: Store, read: Callable[..., T], *arguments: object) -> Future[T]:
         """Have something read in a thread."""
         return self._pools[store].submit(read, *arguments)
 
@@ -249,7 +248,7 @@ class Sources:
         """
         return self.with_queue(self._read_runs)
 
-    def with_queue(self, use: Callable[[Backend], Coroutine[Any, Any, T]]) -> T:
+    def with_queue(self, use: Callable[[Backend], Coroutine[object, object, T]]) -> T:
         """Return what a coroutine of the queue returns.
 
         Raises UnavailableError and ConfigurationError.
@@ -274,14 +273,9 @@ class Sources:
         report = await self._read_report(backend)
         runs = Runs(report=report)
         for run in [run for run in report.runs if run.dead_letters][:_RUNS_WITH_LETTERS]:
-            letters = runs.letters[RunName(run.site, run.run)] = []
-            reading: Any = backend.dead_letters(run.site, run.run)
-            async with aclosing(reading) as found:
-                async for letter in found:
-                    letters.append(letter)
-                    if len(letters) == _LETTERS_OF_RUN:
-                        break
+            letters = [letter async for letter in backend.dead_letters(run.site, run.run)]
             letters.sort(key=lambda letter: -letter.at)
+            runs.letters[RunName(run.site, run.run)] = letters[:_LETTERS_OF_RUN]
         return runs
 
     def run_of(self, job: Job) -> RunName | None:
@@ -293,13 +287,12 @@ class Sources:
 def _run_named(
     settings: Settings, spider: str, arguments: Sequence[tuple[str, str]], given: str | None
 ) -> RunName | None:
-    site = next((site for site in SITES if site == spider), None)
-    if site is None:
+    if spider not in SITES:
         return None
     if given:
-        return RunName(site, given)
+        return RunName(spider, given)
     try:
-        described = describe_crawl(site, settings, dict(arguments))
-    except ConfigurationError:  # such as of an id that is none: the spider ends at once
+        described = describe_crawl(spider, settings, dict(arguments))
+    except ConfigurationError:  # such as of a wrong id: the spider ends at once
         return None
-    return run_name(site, settings, described)
+    return run_name(spider, settings, described)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.catalogue.store import boost
@@ -104,7 +103,7 @@ class Titles(Page):
         ask_grid = reads.start("The database", read_series, database, title_id)
         ask_similar = reads.start("The database", similar, database, title_id, _SIMILAR)
         found = reads.require(reads.start("The database", read_title, database, title_id)())
-        title = found["title"]
+        title = found.title
         if title is None:
             raise RefusedError("there is no such title; it may have been matched with another", 404)
         return {
@@ -114,11 +113,8 @@ class Titles(Page):
             "part": (ask_part() or {}).get(title_id),
             "grid": ask_grid() or SeriesGrid(),
             "colour_of": colour_of,
-            "chart": history_chart(found["history"], utc_now()),
-            "facts": _facts(found["records"]),
-            "roles": [
-                (role, list(people)) for role, people in groupby(found["credits"], lambda c: c.role)
-            ],
+            "chart": history_chart(found.history, utc_now()),
+            "facts": _facts(found.records),
             "similar": ask_similar() or (),
         }
 
@@ -157,7 +153,7 @@ _NAMES = {
 """Fields that are shown as they are."""
 
 
-def _facts_of(movie: Movie) -> dict[str, Any]:
+def _facts_of(movie: Movie) -> dict[str, object]:
     """Return what a site states of a title."""
     facts = {
         "Title": movie.title,
@@ -187,7 +183,7 @@ def _facts_of(movie: Movie) -> dict[str, Any]:
     }
 
 
-def _said(value: Any) -> str:
+def _said(value: object) -> str:
     """Return a fact as text: of a list its first texts, and how many more there are.
 
     An unknown one is empty; a season 0 is not.
