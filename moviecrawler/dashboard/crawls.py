@@ -149,9 +149,9 @@ def _log_tail(node: Node, status: JobStatus) -> tuple[str, str]:
     except OSError:
         pass
     if not status.node and not status.history:
-        return "", "It has no log, as it was never started."
+        return "", "No log: the job was never started."
     ran_on = status.node or status.history[-1].node
     return (
         "",
-        f"Its log is on {ran_on}." if ran_on != node.name else "Its log is not here any more.",
+        f"The log is on {ran_on}." if ran_on != node.name else "The log has been deleted.",
     )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 STATIC = files(__package__).joinpath("static")
 NONE = "\N{EN DASH}"
-"""Stands for an unknown figure, which is not 0."""
+"""Shown for an unknown number, which is not 0."""
 
 
 def number(value: float | None, digits: int = 0) -> str:
@@ -166,31 +166,16 @@ def run_state(run: RunReport) -> State:
     return state._replace(more=f"until {when(site.stopped_until)}: {site.refusal}")
 
 
-class Segment(NamedTuple):
-    """A part of a bar of requests."""
-
-    name: str
-    requests: int
-    start: int
-    """How many requests the parts before it have."""
-
-
-def account_bar(account: Account) -> list[Segment]:
+def count_outcomes(account: Account) -> dict[str, int]:
     """Return what became of a run's requests, without outcomes that none of them has.
 
     >>> from moviecrawler.frontier.contract import Account
-    >>> account_bar(Account(requested=4, stored=1, open=3))[1]
-    Segment(name='to go', requests=3, start=1)
+    >>> count_outcomes(Account(requested=4, stored=1, open=3))
+    {'stored': 1, 'to go': 3}
     """
     counts = {outcome: getattr(account, outcome) for outcome in OUTCOMES}
     counts |= {"lost": account.lost, "to go": account.open}
-    bar: list[Segment] = []
-    start = 0
-    for name, count in counts.items():
-        if count:
-            bar.append(Segment(name, count, start))
-            start += count
-    return bar
+    return {outcome: count for outcome, count in counts.items() if count}
 
 
 def job_path(job: Job) -> str:
@@ -211,40 +196,35 @@ def resume_path(run: RunReport) -> str:
     return f"/schedule?{urlencode({'run': f'{run.site}/{run.run}'})}"
 
 
-def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader(__package__),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {
-        "duration": duration,
-        "number": number,
-        "plain": plain,
-        "score": score,
-        "share": share,
-        "size": size,
-        "when": when,
-    }
-    made.globals |= {
-        "account_bar": account_bar,
-        "counted": counted,
-        "is_http_url": is_http_url,
-        "job_path": job_path,
-        "job_state": job_state,
-        "resume_path": resume_path,
-        "run_path": run_path,
-        "run_state": run_state,
-        "score_columns": {kind: SCORES[kind].columns for kind in SCOREBOARD_KINDS},
-        "score_name": score_name,
-        "site_name": site_name,
-    }
-    return made
-
-
-_ENVIRONMENT = _environment()
+_ENVIRONMENT = Environment(
+    loader=PackageLoader(__package__),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters |= {
+    "duration": duration,
+    "number": number,
+    "plain": plain,
+    "score": score,
+    "share": share,
+    "size": size,
+    "when": when,
+}
+_ENVIRONMENT.globals |= {
+    "count_outcomes": count_outcomes,
+    "counted": counted,
+    "is_http_url": is_http_url,
+    "job_path": job_path,
+    "job_state": job_state,
+    "resume_path": resume_path,
+    "run_path": run_path,
+    "run_state": run_state,
+    "score_columns": {kind: SCORES[kind].columns for kind in SCOREBOARD_KINDS},
+    "score_name": score_name,
+    "site_name": site_name,
+}
 
 
 def render(template: str, variables: Mapping[str, object]) -> str:

@@ -71,7 +71,7 @@ class Schedule(Page):
             project, _, job_id = again.partition("/")
             status = jobs.find(project, job_id)
             if status is None:
-                raise RefusedError("there is no such job any more, so it can't run again", 404)
+                raise RefusedError("no such job any more; it can't run again", 404)
             job = status.job
         elif request.path:
             job = _job_of_path(request)

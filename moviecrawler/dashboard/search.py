@@ -44,7 +44,7 @@ however many titles match."""
 
 
 class Search(NamedTuple):
-    """What titles are searched for."""
+    """The titles that are searched for."""
 
     text: str = ""
     """Words, or an IMDb id; empty for the most popular titles."""
@@ -74,26 +74,26 @@ def tsquery(text: str) -> str | None:
     return " & ".join(f"'{word}'" for word in words) + ":*" if words else None
 
 
-def search(database: ShortTransactions, wanted: Search, first: int, limit: int) -> list[Row]:
+def search(database: ShortTransactions, criteria: Search, first: int, limit: int) -> list[Row]:
     """Return `limit` titles after the first `first`, as rows of `search.sql`.
 
     An IMDb id finds its title. Raises UnavailableError.
     """
-    if named := _IMDB_ID.search(wanted.text):
-        imdb_id = imdb_id_of(named[0]) or named[0]
+    if match := _IMDB_ID.search(criteria.text):
+        imdb_id = imdb_id_of(match[0]) or match[0]
         return _rows(database, _BY_ID, id=imdb_id)
-    query = tsquery(wanted.text)
-    if wanted.text and query is None:
+    query = tsquery(criteria.text)
+    if criteria.text and query is None:
         return []
-    given = {**wanted._asdict(), "text": wanted.text or None, "query": query}
-    return _rows(database, _SEARCH, **given, most=MAX_RANKED, first=first, limit=limit)
+    terms = {**criteria._asdict(), "text": criteria.text or None, "query": query}
+    return _rows(database, _SEARCH, **terms, most=MAX_RANKED, first=first, limit=limit)
 
 
 def _rows(database: ShortTransactions, statement: str, /, **arguments: object) -> list[Row]:
     with database.transaction() as cursor:
         cursor.execute(statement, arguments)
-        found: list[Row] = cursor.fetchall()
-        return found
+        rows: list[Row] = cursor.fetchall()
+        return rows
 
 
 _TITLE_QUERIES = {

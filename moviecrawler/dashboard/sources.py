@@ -1,6 +1,6 @@
-"""Asks the stores what the pages show: all questions of a page at once, with one deadline.
+"""Reads from the stores what the pages show: all of a page at once, with one deadline.
 
-An answer is a value, or unknown with its cause.
+A result is a value, or unknown with its cause.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
 
 import redis
 from scrapy.settings import Settings
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Store = Literal["Redis", "The queue", "The database"]
-"""What is asked. `The queue` is the file of the runs on this machine, without REDIS_URL."""
+"""`The queue` is the file of the runs on this machine, without REDIS_URL."""
 _PAGE_SECONDS = 2.5
-"""Seconds after which what is not known is unknown."""
+"""Seconds after which a value that has not come is unknown."""
 _THREADS = 8
-"""Questions to a store that are asked at a time; others wait."""
+"""Reads from a store at a time; others wait."""
 _TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
-"""Seconds. They are short, so that a request is answered soon also when Redis can't be reached."""
+"""Seconds. They are short, so that a page comes soon also when Redis can't be reached."""
 _MIN_PAUSE_SECONDS = 5.0
 _PAUSE_FACTOR = 20
 """The next count of the catalogue waits this many times as long as the last one took: 1 s with
 3,000,000 rows."""
 _MAX_COUNT_SECONDS = 20.0
-HOURS = 24
+_HOURS = 24
 """Hours for which titles are counted."""
 _LETTERS_OF_RUN = 100
 _RUNS_WITH_LETTERS = 20
@@ -58,7 +58,7 @@ _READ_BY_HOUR = read_sql("read_by_hour.sql")
 
 
 class Cause(NamedTuple):
-    """Why a store does not answer."""
+    """Why a store is unavailable."""
 
     sentence: str
     since: float
@@ -98,7 +98,7 @@ class PageReads:
         self._sources = sources
         self._until = time.monotonic() + _PAGE_SECONDS
         self.causes: dict[Store, Cause] = {}
-        """Why stores have not answered."""
+        """Why stores are unavailable."""
 
     def start(
         self, store: Store, read: Callable[..., T], *arguments: object
@@ -126,12 +126,12 @@ class PageReads:
             raise UnavailableError(next(iter(self.causes.values())).sentence)
         return value
 
-    def _wait(self, store: Store, answer: Future[T]) -> T | None:
+    def _wait(self, store: Store, reading: Future[T]) -> T | None:
         try:
-            value = answer.result(max(0.0, self._until - time.monotonic()))
+            value = reading.result(max(0.0, self._until - time.monotonic()))
         except (TimeoutError, CancelledError):
-            answer.cancel()
-            sentence = f"{store} has not answered within {_PAGE_SECONDS:g} s"
+            reading.cancel()
+            sentence = f"{store} has not replied within {_PAGE_SECONDS:g} s"
         except redis.exceptions.RedisError as error:
             sentence = state_error(error)
         except (UnavailableError, ConfigurationError) as error:
@@ -155,15 +155,14 @@ class Sources:
         redis_url = os.environ.get("REDIS_URL", "")
         database_url = os.environ.get("DATABASE_URL")
         self.settings.set("REDIS_URL", redis_url, "cmdline")
-        given = self.settings.getdict("REDIS_PARAMS")
-        self.settings.set("REDIS_PARAMS", {**given, **_TIMEOUTS}, "cmdline")
+        params = {**self.settings.getdict("REDIS_PARAMS"), **_TIMEOUTS}
+        self.settings.set("REDIS_PARAMS", params, "cmdline")
         self.queue: Store = "Redis" if redis_url else "The queue"
         """What keeps the runs."""
         self.has_database = bool(database_url)
         self.unavailable_since: dict[Store, float] = {}
         self._pools: dict[Store, ThreadPoolExecutor] = {
-            store: ThreadPoolExecutor(_THREADS, "dashboard")
-            for store in ("Redis", "The queue", "The database")
+            store: ThreadPoolExecutor(_THREADS, "dashboard") for store in get_args(Store)
         }
         self._database = ShortTransactions(database_url) if database_url else None
         self._counting = threading.Lock()
@@ -226,11 +225,9 @@ class Sources:
     def _count(self) -> Counts:
         now = utc_now()
         sites = {site.site: site for site in figures(self.database, now, _MAX_COUNT_SECONDS)}
-        hours = {site: [0] * HOURS for site in sites}
         with self.database.transaction() as cursor:
-            cursor.execute(_READ_BY_HOUR, {"now": now, "hours": HOURS})
-            for site, ago, count in cursor.fetchall():
-                hours.setdefault(site, [0] * HOURS)[HOURS - 1 - ago] = count
+            cursor.execute(_READ_BY_HOUR, {"now": now, "hours": _HOURS, "sites": list(sites)})
+            hours = dict(cursor.fetchall())
             cursor.execute("SELECT count(*) FROM titles")
             [[titles]] = cursor.fetchall()
         return Counts(at=now.timestamp(), titles=titles, sites=sites, hours=hours)
@@ -280,17 +277,17 @@ class Sources:
 
     def run_of(self, job: Job) -> RunName | None:
         """Return the name of a job's run, as its spider makes it; None when it has none."""
-        given = tuple(sorted(job.arguments.items()))
-        return self.run_named(job.spider, given, job.settings.get("FRONTIER_RUN"))
+        arguments = tuple(sorted(job.arguments.items()))
+        return self.run_named(job.spider, arguments, job.settings.get("FRONTIER_RUN"))
 
 
 def _run_named(
-    settings: Settings, spider: str, arguments: Sequence[tuple[str, str]], given: str | None
+    settings: Settings, spider: str, arguments: Sequence[tuple[str, str]], run: str | None
 ) -> RunName | None:
     if spider not in SITES:
         return None
-    if given:
-        return RunName(spider, given)
+    if run:
+        return RunName(spider, run)
     try:
         described = describe_crawl(spider, settings, dict(arguments))
     except ConfigurationError:  # such as of a wrong id: the spider ends at once

@@ -47,7 +47,7 @@ _SHOWN = 8
 """Keywords and similar values that a cell shows; the database has all."""
 
 
-class Found(NamedTuple):
+class Results(NamedTuple):
     """A page of titles."""
 
     rows: Sequence[Row]
@@ -65,7 +65,7 @@ class Titles(Page):
         return self._one(request) if request.path else self._list(request)
 
     def _list(self, request: PageRequest) -> Variables:
-        wanted = Search(
+        criteria = Search(
             text=request.value("q")[:200],
             kind=request.value("kind") or None,
             site=request.value("site") or None,
@@ -73,27 +73,27 @@ class Titles(Page):
         )
         ask_counts = request.reads.start_counts()
         first = (request.page - 1) * ROWS
-        found = request.reads.start("The database", self._search, wanted, first)()
-        counts = ask_counts() if wanted == Search() else None
-        matches = found.rows[0].matches if found and found.rows else 0
+        results = request.reads.start("The database", self._search, criteria, first)()
+        counts = ask_counts() if criteria == Search() else None
+        matches = results.rows[0].matches if results and results.rows else 0
         return {
-            "wanted": wanted,
-            "found": found,
+            "criteria": criteria,
+            "results": results,
             "matches": matches,
             "max_ranked": MAX_RANKED,
             "titles": counts and counts.titles,
             "kinds": get_args(TitleKind),
-            "sites": dict.fromkeys([*SITES, *([wanted.site] if wanted.site else [])]),
+            "sites": dict.fromkeys([*SITES, *([criteria.site] if criteria.site else [])]),
             "sorts": list(SCOREBOARD_KINDS),
             "page": request.page,
             "has_more": matches > first + ROWS and request.page < MOST_PAGES,
         }
 
-    def _search(self, wanted: Search, first: int) -> Found:
+    def _search(self, criteria: Search, first: int) -> Results:
         database = self.sources.database
-        rows = search(database, wanted, first, ROWS)
+        rows = search(database, criteria, first, ROWS)
         parts = [row.title_id for row in rows if row.kind in {"season", "episode"}]
-        return Found(rows, series_of(database, parts) if parts else {})
+        return Results(rows, series_of(database, parts) if parts else {})
 
     def _one(self, request: PageRequest) -> Variables:
         title_id = _title_id(request)
@@ -102,27 +102,27 @@ class Titles(Page):
         ask_part = reads.start("The database", series_of, database, [title_id])
         ask_grid = reads.start("The database", read_series, database, title_id)
         ask_similar = reads.start("The database", similar, database, title_id, _SIMILAR)
-        found = reads.require(reads.start("The database", read_title, database, title_id)())
-        title = found.title
+        rows = reads.require(reads.start("The database", read_title, database, title_id)())
+        title = rows.title
         if title is None:
             raise RefusedError("there is no such title; it may have been matched with another", 404)
         return {
             "template": "title.html",
             "title": title.title or title.imdb_id or "A title without a name",
-            "found": found,
+            "rows": rows,
             "part": (ask_part() or {}).get(title_id),
             "grid": ask_grid() or SeriesGrid(),
             "colour_of": colour_of,
-            "chart": history_chart(found.history, utc_now()),
-            "facts": _facts(found.records),
+            "chart": history_chart(rows.history, utc_now()),
+            "facts": _facts(rows.records),
             "similar": ask_similar() or (),
         }
 
     def do_boost(self, request: PageRequest) -> tuple[str, str]:
         title_id = _title_id(request)
         with self.sources.database.transaction(write=True) as cursor:
-            known = boost(cursor, [title_id], 1, utc_now())
-        return f"/titles/{title_id}", "boosted" if known else "no-title"
+            is_known = boost(cursor, [title_id], 1, utc_now())
+        return f"/titles/{title_id}", "boosted" if is_known else "no-title"
 
 
 def _title_id(request: PageRequest) -> int:
@@ -183,7 +183,7 @@ def _facts_of(movie: Movie) -> dict[str, object]:
     }
 
 
-def _said(value: object) -> str:
+def _as_text(value: object) -> str:
     """Return a fact as text: of a list its first texts, and how many more there are.
 
     An unknown one is empty; a season 0 is not.
@@ -195,9 +195,9 @@ def _said(value: object) -> str:
 
 
 def _facts(records: Sequence[Movie]) -> dict[str, list[str]]:
-    """Return each fact that a site states, with the sites' words in the order of the records."""
+    """Return each fact that a site states, as texts in the order of the records."""
     facts: defaultdict[str, list[str]] = defaultdict(list)
     for record in records:
         for name, value in _facts_of(record).items():
-            facts[name].append(_said(value))
-    return {name: said for name, said in facts.items() if any(said)}
+            facts[name].append(_as_text(value))
+    return {name: texts for name, texts in facts.items() if any(texts)}

@@ -68,9 +68,9 @@ def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str
         page = node_of(redis.url, redis=redis.url, database=new_database(postgres.url))
         lacks = "The database lacks tables of this version; the next crawl makes them"
         wait_for(lambda: lacks in page("/titles"))
-        wait_for(lambda: "1 thing needs attention, and" in page("/"))
+        wait_for(lambda: "1 thing needs attention; " in page("/"))
         postgres.stop()
-        away = "Some data can’t be shown. The database can't be reached"
+        away = "Some data is unavailable. The database can't be reached"
         wait_for(lambda: away in page("/titles"))
         redis.stop()
         for path in MENU:
@@ -79,7 +79,7 @@ def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str
             for claim in ("eployed", "No node", "No run", "No job", " 0 "):
                 assert claim not in text, "what is unknown is not none"
         assert "Runs – Jobs – " in page("/crawls")
-        assert "2 things need attention, and what is unknown may, too" in page("/")
+        assert "2 things need attention; some data is unavailable" in page("/")
         for path in ("/crawls/moviecrawler/x", "/runs/imdb/x", "/schedule"):
             text = page(path)
             assert text.count("Redis") == 1
@@ -101,7 +101,7 @@ def test_page_does_not_wait_for_what_does_not_answer(monkeypatch: pytest.MonkeyP
         assert [wait() for wait in waiting] == [None] * 20
         assert other() == 0, "each store has threads of its own"
         cause = reads.causes["Redis"]
-        assert cause.sentence == "Redis has not answered within 0.2 s"
+        assert cause.sentence == "Redis has not replied within 0.2 s"
         later = PageReads(sources)
         assert later.start("Redis", answers.wait)() is None
         assert later.causes["Redis"].since == cause.since
@@ -140,7 +140,7 @@ def test_node_without_stores_says_what_is_not_set_and_shows_the_runs_of_its_mach
     node_of: Callable[..., Callable[[str], str]], redis_url: str, tmp_path: Path
 ) -> None:
     page = node_of(redis_url)
-    assert "No run has begun." in page("/crawls")
+    assert "No runs yet." in page("/crawls")
     make_pass(tmp_path, "", {"a": "stored", "b": "dead", "c": ""})
     text = {path: page(path) for path in MENU}
     assert "2 things need attention IMDb: 1 dead letter of run weekly" in text["/"]

@@ -405,7 +405,7 @@ def test_search_finds_words_without_accents_beginnings_and_ids(live: Operated, t
 
 @pytest.mark.parametrize("text", ["amelie xyzzy", "?!", "'", "\\", "a:* & !b | ("])
 def test_search_that_finds_nothing_says_so(live: Operated, text: str) -> None:
-    assert "No title fits." in text_of(live.page(query("/titles", q=f"{text} xyzzy")))
+    assert "No matching titles." in text_of(live.page(query("/titles", q=f"{text} xyzzy")))
     live.page(query("/titles", q=text))
 
 
