@@ -6,12 +6,22 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.items import Amount, AmountKind, Award, Movie, RelatedTitle, Site
-from moviecrawler.replica.items import character, on_imdb, people, rate
+from moviecrawler.replica.items import Rating, add_facts, character, people, rate
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.series import Series
 from moviecrawler.replica.titles import CHART_SIZE, OTHERS, Titles
 from moviecrawler.sites import ID_SITE
-from moviecrawler.sites.replicas import WORDS, FilmDraft, Name, SeededRandom, Title, replica_of
+from moviecrawler.sites.replicas import (
+    FOREIGN,
+    ORIGINALS,
+    WORDS,
+    FilmDraft,
+    Name,
+    SeededRandom,
+    Title,
+    replica_of,
+)
+from moviecrawler.sites.titles import new_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,18 +109,24 @@ class Collection(Titles):
             f"{WORDS['adjectives'][adjective]} {WORDS['nouns'][noun]}"
         )
         title = english
-        original = None
+        original: str | None = None
         country = dice.word("countries")
         language = "English"
         if dice.chance(0.06):
-            firsts, seconds, joint, country, language = dice.word("foreign")
-            title = dice.pick(firsts.split()) + joint + dice.pick(seconds.split())
+            foreign = dice.pick(FOREIGN)
+            first_word = dice.pick(foreign.first_words.split())
+            title = first_word + foreign.joint + dice.pick(foreign.second_words.split())
+            country = foreign.country
+            language = foreign.language
         elif dice.chance(0.1):
-            original, country, language = dice.word("originals")
+            own = dice.pick(ORIGINALS)
+            original = own.title
+            country = own.country
+            language = own.language
         year = TODAY.year + 1 if is_upcoming else TODAY.year - int(98 * dice.random() ** 2.2)
         return Outline(title, english, original, year, country, language, is_upcoming)
 
-    def rating(self, index: int) -> tuple[float, int] | None:
+    def rating(self, index: int) -> Rating | None:
         """Return what `Titles.rating` does."""
         if self._outlines[index].is_upcoming:
             return None
@@ -118,21 +134,22 @@ class Collection(Titles):
         quality = dice.random() + dice.random() + dice.random()
         mean = 2.8 + 2 * quality + (0.9 if index < CHART_SIZE else 0)
         votes = 2_600_000 / (1 + index) ** 0.75 * (0.7 + 0.3 * dice.random())
-        return round(mean, 1), int(votes)
+        return Rating(mean=round(mean, 1), votes=int(votes))
 
     def _weight(self, index: int) -> float:
-        mean, votes = self.rating(index) or (0.0, 0)
-        if votes < _VOTES_TO_RANK:
+        rating = self.rating(index)
+        if rating is None or rating.votes < _VOTES_TO_RANK:
             return 0.0
-        return (votes * mean + _VOTES_TO_RANK * _MEAN_VOTE) / (votes + _VOTES_TO_RANK)
+        votes = rating.votes
+        return (votes * rating.mean + _VOTES_TO_RANK * _MEAN_VOTE) / (votes + _VOTES_TO_RANK)
 
     def critics(self, site: Site, index: int) -> int | None:
         """Return a film's score by critics on a site, of 0 to 100; None where it has none."""
         return self._score(index, self.dice(f"{site} critics", index), 0.1)
 
     def _score(self, index: int, dice: SeededRandom, share_without: float) -> int | None:
-        is_without = self._outlines[index].is_upcoming or dice.chance(share_without)
-        return None if is_without else dice.near((self.rating(index) or (5.0, 0))[0])
+        rating = self.rating(index)
+        return None if rating is None or dice.chance(share_without) else dice.near(rating.mean)
 
     def year(self, site: Site, index: int) -> int:
         """Return the year that another site has of a film, which may be one off IMDb's."""
@@ -176,40 +193,37 @@ class Collection(Titles):
                     connection="Version of",
                 )
             )
-        return on_imdb(
-            index=index,
-            imdb_id=self.ids["imdb"][index],
-            kind="movie",
-            dice=dice,
-            is_upcoming=outline.is_upcoming,
-            title=outline.title,
-            original_title=outline.original,
-            title_type="movie",
-            year=outline.year,
-            release_date=dice.day_in(outline.year),
-            runtime_minutes=None if outline.is_upcoming else 58 + dice.below(110),
-            countries=[outline.country],
-            languages=[outline.language],
-            credits=[
-                *people("director", team[: 1 + dice.chance(0.15)]),
-                *people("writer", team[dice.below(2) : 3]),
-                *people("cast", team[3:], lambda: character(dice)),
-            ],
-            amounts=[
-                Amount(kind=kind, value=(1 + dice.below(900)) * dollars, currency="USD")
-                for kind, dollars in _AMOUNTS.items()
-                if not outline.is_upcoming and dice.chance(0.7)
-            ],
-            # All of them together, and the most telling one.
-            awards=[
-                Award(event=event, wins=wins, nominations=3)
-                for event in (None, "Golden Lantern")
-                if wins > 4  # noqa: PLR2004 - most films have none
-            ],
-            related=related,
-            imdb_top250_rank=self.top_ranks.get(index),
-            critic_review_count=(rating[1] // 450 or None) if rating else None,
-        )
+        movie = new_title(ID_SITE, self.ids[ID_SITE][index], outline.title, "movie")
+        movie.original_title = outline.original
+        movie.title_type = "movie"
+        movie.year = outline.year
+        movie.release_date = dice.day_in(outline.year)
+        if not outline.is_upcoming:
+            movie.runtime_minutes = 58 + dice.below(110)
+        movie.countries = [outline.country]
+        movie.languages = [outline.language]
+        movie.credits = [
+            *people("director", team[: 1 + dice.chance(0.15)]),
+            *people("writer", team[dice.below(2) : 3]),
+            *people("cast", team[3:], lambda: character(dice)),
+        ]
+        movie.amounts = [
+            Amount(kind=kind, value=(1 + dice.below(900)) * dollars, currency="USD")
+            for kind, dollars in _AMOUNTS.items()
+            if not outline.is_upcoming and dice.chance(0.7)
+        ]
+        # All of them together, and the most telling one.
+        movie.awards = [
+            Award(event=event, wins=wins, nominations=3)
+            for event in (None, "Golden Lantern")
+            if wins > 4  # noqa: PLR2004 - most films have none
+        ]
+        movie.related = related
+        movie.imdb_top250_rank = self.top_ranks.get(index)
+        if rating is not None:
+            movie.critic_review_count = rating.votes // 450 or None
+        add_facts(movie, index, dice, is_upcoming=outline.is_upcoming)
+        return movie
 
     def _similar(self, site: Site, index: int) -> list[RelatedTitle]:
         """Return the films that a film's page recommends, as far as the site has them.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from moviecrawler.items import Credit, Movie, Role, Score, TitleKind
+from moviecrawler.items import Credit, Movie, Role, Score
 from moviecrawler.sites import ID_SITE, SCORE_SITES, SITES
-from moviecrawler.sites.replicas import WORDS, SeededRandom, Title, identity, person_name
+from moviecrawler.sites.replicas import WORDS, SeededRandom, Title, person_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -15,41 +15,31 @@ if TYPE_CHECKING:
 _FIRST_PERSON = 1_000_000
 
 
-def on_imdb(
-    index: int,
-    imdb_id: str,
-    kind: TitleKind,
-    dice: SeededRandom,
-    *,
-    is_upcoming: bool,
-    **facts: Any,
-) -> Movie:
-    """Return IMDb's item of a title.
+class Rating(NamedTuple):
+    """IMDb's rating of a title."""
 
-    It has the title's own facts, and what films and series have alike.
-    """
+    mean: float
+    """1.0 to 9.9."""
+    votes: int
+    """5 and up."""
+
+
+def add_facts(movie: Movie, index: int, dice: SeededRandom, *, is_upcoming: bool) -> None:
+    """Add what IMDb's items of films and series have alike."""
     place = dice.word("places")
-    poster: dict[str, Any] = {
-        "poster_url": f"https://m.media-amazon.com/images/M/MV5B{imdb_id}._V1_.jpg",
-        "poster_width": 1000,
-        "poster_height": 1500,
-    }
     genres = dice.sample(WORDS["genres"], 1 + dice.below(3))
     keywords = [word.lower() for word in dice.sample(WORDS["nouns"], 2 + dice.below(3))]
-    certificate = dice.word("certificates" if kind == "movie" else "tv_certificates")
-    return Movie(
-        **identity("imdb", imdb_id),
-        imdb_id=imdb_id,
-        kind=kind,
-        genres=genres,
-        certificate=None if is_upcoming or dice.chance(0.1) else certificate,
-        plot=f"{dice.word('heroes')} {dice.word('deeds')} {place} {dice.word('troubles')}",
-        keywords=[*keywords, f"set in {place}".lower()],
-        interests=[f"{dice.word('adjectives')} {genres[0]}", *genres],
-        popularity_rank=index + 1,
-        **(poster if dice.chance(0.95) else {}),
-        **facts,
-    )
+    certificate = dice.word("certificates" if movie.kind == "movie" else "tv_certificates")
+    movie.genres = genres
+    movie.certificate = None if is_upcoming or dice.chance(0.1) else certificate
+    movie.plot = f"{dice.word('heroes')} {dice.word('deeds')} {place} {dice.word('troubles')}"
+    movie.keywords = [*keywords, f"set in {place}".lower()]
+    movie.interests = [f"{dice.word('adjectives')} {genres[0]}", *genres]
+    movie.popularity_rank = index + 1
+    if dice.chance(0.95):
+        movie.poster_url = f"https://m.media-amazon.com/images/M/MV5B{movie.site_id}._V1_.jpg"
+        movie.poster_width = 1000
+        movie.poster_height = 1500
 
 
 def people(
@@ -77,17 +67,24 @@ def character(dice: SeededRandom) -> str | None:
     return dice.pick((None, f"{name} / {dice.word('characters')}", *[name] * 18))
 
 
-def imdb_scores(rating: tuple[float, int] | None) -> list[Score]:
+def imdb_scores(rating: Rating | None) -> list[Score]:
     """Return IMDb's rating."""
     if rating is None:
         return []
-    mean, votes = rating
-    bars = [votes // 10] * 10
-    bars[round(mean) - 1] += votes % 10
-    return [Score(kind="imdb", value=mean, count=votes, reviews=votes // 150, histogram=bars)]
+    bars = [rating.votes // 10] * 10
+    bars[round(rating.mean) - 1] += rating.votes % 10
+    return [
+        Score(
+            kind="imdb",
+            value=rating.mean,
+            count=rating.votes,
+            reviews=rating.votes // 150,
+            histogram=bars,
+        )
+    ]
 
 
-def rate(title: Title, rating: tuple[float, int] | None) -> Title:
+def rate(title: Title, rating: Rating | None) -> Title:
     """Give a title IMDb's rating, and the scores of other sites that IMDb's page shows."""
     shown = [
         Score(kind=kind, value=score.value)

@@ -10,11 +10,13 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from moviecrawler.replica.items import imdb_scores, on_imdb, people, rate
+from moviecrawler.replica.items import Rating, add_facts, imdb_scores, people, rate
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.titles import FIRST_SERIES_ID, IDS_OF_SERIES, OTHERS, Titles
 from moviecrawler.sites import ID_SITE
-from moviecrawler.sites.replicas import WORDS, Name, SeriesDraft, Title, identity, replica_of
+from moviecrawler.sites.ids import title_url
+from moviecrawler.sites.replicas import WORDS, Name, SeriesDraft, Title, replica_of
+from moviecrawler.sites.titles import new_title
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie
@@ -73,11 +75,11 @@ class Series(Titles):
         """Return what a series is like."""
         return SHAPES[index % len(SHAPES)]
 
-    def rating(self, index: int) -> tuple[float, int]:
-        """Return IMDb's mean and votes of a series."""
+    def rating(self, index: int) -> Rating:
+        """Return IMDb's rating of a series."""
         dice = self.dice("series rating", index)
         votes = 30 + 1_200_000 / (1 + index) ** 0.7 * (0.5 + 0.5 * dice.random())
-        return round(5.2 + 4.2 * dice.random(), 1), int(votes)
+        return Rating(mean=round(5.2 + 4.2 * dice.random(), 1), votes=int(votes))
 
     def _name(self, index: int) -> str:
         base = index - self.shape(index).is_restart
@@ -129,7 +131,7 @@ class Series(Titles):
                     seed=self.seed,
                     dice=self.dice(f"{site} series", index),
                     year=imdb.year,
-                    rating=self.rating(index)[0],
+                    rating=self.rating(index).mean,
                     today=self.today,
                     seasons={number: episodes for number, episodes in seasons.items() if episodes},
                 )
@@ -146,28 +148,24 @@ class Series(Titles):
         last = starts[-1] + (shape.episodes - 1) * _BETWEEN_EPISODES
         pool = index % self._films // 50 * 60
         team = dice.sample(range(pool, pool + 200), 9)
-        return on_imdb(
-            index=index,
-            imdb_id=self.ids["imdb"][index],
-            kind="series",
-            dice=dice,
-            is_upcoming=False,
-            title=self._name(index),
-            title_type="tvSeries",
-            year=starts[0].year,
-            end_year=None if shape.runs or last > self.today else last.year,
-            release_date=starts[0].isoformat(),
-            runtime_minutes=22 + index % 40,
-            countries=[dice.word("countries")],
-            languages=["English"],
-            credits=[
-                *people("writer", team[:3]),
-                *people("creator", team[:2]),
-                *people("cast", team[3:]),
-            ],
-            imdb_top250_tv_rank=self.top_ranks.get(index),
-            critic_review_count=1 + self.rating(index)[1] // 450,
-        )
+        movie = new_title(ID_SITE, self.ids[ID_SITE][index], self._name(index), "series")
+        movie.title_type = "tvSeries"
+        movie.year = starts[0].year
+        if not shape.runs and last <= self.today:
+            movie.end_year = last.year
+        movie.release_date = starts[0].isoformat()
+        movie.runtime_minutes = 22 + index % 40
+        movie.countries = [dice.word("countries")]
+        movie.languages = ["English"]
+        movie.credits = [
+            *people("writer", team[:3]),
+            *people("creator", team[:2]),
+            *people("cast", team[3:]),
+        ]
+        movie.imdb_top250_tv_rank = self.top_ranks.get(index)
+        movie.critic_review_count = 1 + self.rating(index).votes // 450
+        add_facts(movie, index, dice, is_upcoming=False)
+        return movie
 
     def _episode(
         self, index: int, series: Movie, number: int, season: int, episode: int, day: date
@@ -177,33 +175,29 @@ class Series(Titles):
         Specials, of season 0, have no place there.
         """
         dice = self.dice("episode", index, number)
-        mean, votes = self.rating(index)
+        whole = self.rating(index)
         imdb_id = f"tt{FIRST_SERIES_ID + index * IDS_OF_SERIES + number}"
-        is_rated = day <= self.today and not dice.chance(0.04)
-        rating = (
-            (min(9.9, round(mean + dice.random() - 0.5, 1)), 5 + dice.below(votes / 25))
-            if is_rated
-            else None
-        )
+        rating = None
+        if day <= self.today and not dice.chance(0.04):
+            mean = min(9.9, round(whole.mean + dice.random() - 0.5, 1))
+            rating = Rating(mean=mean, votes=5 + dice.below(whole.votes / 25))
         title = (
             f"{dice.pick(('The', 'A', 'Another'))} {dice.word('adjectives')} {dice.word('nouns')}"
         )
         credits_ = [
             one for one in series.credits if one.role != "creator" and one.position <= _GUESTS
         ]
-        of_series = dict.fromkeys(
-            ("end_year", "imdb_top250_tv_rank", "critic_review_count", "popularity_rank")
-        )
         return replace(
             series,
-            **of_series,  # type: ignore[arg-type]
-            **identity("imdb", imdb_id),
+            site_id=imdb_id,
+            url=title_url(ID_SITE, imdb_id),
             imdb_id=imdb_id,
             title=title,
             kind="episode",
             title_type="tvEpisode",
             plot=f"{title} is opened.",
             year=day.year,
+            end_year=None,
             release_date=day.isoformat(),
             season=season or None,
             episode=episode if season else None,
@@ -211,4 +205,7 @@ class Series(Titles):
             series_title=series.title,
             credits=credits_,
             scores=imdb_scores(rating),
+            imdb_top250_tv_rank=None,
+            critic_review_count=None,
+            popularity_rank=None,
         )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moviecrawler.items import Movie, Site
+    from moviecrawler.replica.items import Rating
 
 OTHERS = tuple(site for site in SITES if site != ID_SITE)
 CHART_SIZE = 250
@@ -43,16 +44,14 @@ class Titles:
         """Make a title, the same each time."""
         raise NotImplementedError
 
-    def rating(self, index: int) -> tuple[float, int] | None:
-        """Return IMDb's mean and votes of a title; None when it is unrated.
-
-        A mean is 1.0 to 9.9; votes are 5 and up.
-        """
+    def rating(self, index: int) -> Rating | None:
+        """Return IMDb's rating of a title; None when it is unrated."""
         raise NotImplementedError
 
     def _weight(self, index: int) -> float:
         """Return what the Top 250 is ordered by; 0 for a title that can't be in it."""
-        return (self.rating(index) or (0.0,))[0]
+        rating = self.rating(index)
+        return 0.0 if rating is None else rating.mean
 
     def _add(self, name: Name, imdb_id: str, dice: SeededRandom) -> None:
         """Give a title the ids of its pages, or others where another title has them."""

@@ -10,15 +10,16 @@ import tomllib
 from dataclasses import dataclass, field, replace
 from functools import cache
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
 
+import msgspec
 from anyascii import anyascii
 
 from moviecrawler.basics.files import read_package_file
 from moviecrawler.extract.linked_data import KINDS
-from moviecrawler.items import Movie, RelatedTitle, Role, Score, ScoreKind, Site
+from moviecrawler.items import Movie, Offer, RelatedTitle, Score, ScoreKind, Site
 from moviecrawler.sites import SCORES, SITES
-from moviecrawler.sites.ids import title_url
+from moviecrawler.sites.titles import new_title
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,9 +27,40 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-WORDS: dict[str, Any] = {
+
+class Foreign(msgspec.Struct):
+    """What titles in another script are made of."""
+
+    first_words: str
+    joint: str
+    second_words: str
+    country: str
+    language: str
+
+
+class Original(msgspec.Struct):
+    """A film's title in its own language."""
+
+    title: str
+    country: str
+    language: str
+
+
+class _Tables(msgspec.Struct):
+    words: dict[str, str | list[str]]
+    foreign: list[Foreign]
+    originals: list[Original]
+    offers: list[Offer]
+
+
+_TABLES = msgspec.convert(
+    tomllib.loads(read_package_file("moviecrawler.sites", "words.toml")), _Tables
+)
+FOREIGN = _TABLES.foreign
+ORIGINALS = _TABLES.originals
+WORDS = {
     name: words.split() if isinstance(words, str) else words
-    for name, words in tomllib.loads(read_package_file("moviecrawler.sites", "words.toml")).items()
+    for name, words in _TABLES.words.items()
 }
 
 
@@ -50,13 +82,17 @@ class SeededRandom(Random):
         """Return one of some options."""
         return options[self.below(len(options))]
 
-    def word(self, name: str) -> Any:
+    def word(self, name: str) -> str:
         """Return one word of a list of `words.toml`."""
         return self.pick(WORDS[name])
 
     def near(self, rating: float) -> int:
         """Return a score of 0 to 100 near a rating of 1 to 10."""
         return min(100, max(0, round(rating * 10 + 20 * (2 * self.random() - 1))))
+
+    def offers(self) -> list[Offer]:
+        """Return some of the offers of `words.toml`, or none."""
+        return _TABLES.offers[self.pick((0, 1, 2, 3, 5)) :]
 
     def day_in(self, year: int | None) -> str:
         """Return a day in a year."""
@@ -78,10 +114,6 @@ def person_name(number: int) -> str:
     last = WORDS["last_names"]
     # The numbers of first and last names have no common divisor, so every pair comes once.
     return f"{first[number * 37 % len(first)]} {last[number * 50 % len(last)]}"
-
-
-Fields = dict[str, Any]
-"""Fields of an item, by their names."""
 
 
 @dataclass(slots=True)
@@ -222,7 +254,7 @@ class Markup:
 
     template: str
     """The file's name, such as `replica.html`, or `replica_list.json` of what is not a page."""
-    variables: Fields
+    variables: Mapping[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,65 +306,58 @@ def replica_of(site: Site) -> SiteReplica:
     return cast("SiteReplica", SITES[site].module("replica"))
 
 
-def identity(site: Site, site_id: str) -> Fields:
-    """Return what an item has that is of its id."""
-    return {"site": site, "site_id": site_id, "url": title_url(site, site_id)}
-
-
 def new_item(
     site: Site,
     draft: FilmDraft | SeriesDraft,
     person_id: Callable[[str], str | None],
     cast_size: int,
-    **own: Any,
 ) -> Movie:
     """Return the item of a title's page, with what the facts say that all sites have.
 
-    `person_id` makes an id of a name, or None; of the cast the first `cast_size` are there; `own`
-    are the fields that differ between sites.
+    `person_id` makes an id of a name, or None; of the cast the first `cast_size` are there.
     """
     facts = draft.facts
-    return Movie(
-        **identity(site, draft.site_id),
-        **own,
-        year=draft.year,
-        **{
-            name: getattr(facts, name)
-            for name in ("title", "kind", "runtime_minutes", "genres", "certificate", "plot")
-        },
-        credits=[
-            replace(credit, person_id=person_id(credit.name or ""))
-            for credit in sorted(
-                facts.credits, key=lambda credit: get_args(Role).index(credit.role)
-            )
-            if credit.role != "cast" or credit.position <= cast_size
-        ],
+    movie = new_title(site, draft.site_id, facts.title, facts.kind)
+    movie.year = draft.year
+    movie.runtime_minutes = facts.runtime_minutes
+    movie.genres = facts.genres
+    movie.certificate = facts.certificate
+    movie.plot = facts.plot
+    movie.credits = [
+        replace(credit, person_id=person_id(credit.name or ""))
+        for credit in facts.credits
+        if credit.role != "cast" or credit.position <= cast_size
+    ]
+    return movie
+
+
+def new_part(whole: Movie, site_id: str, title: str, release_date: str) -> Movie:
+    """Return what any page says of a season or an episode; `whole` is its series or season."""
+    part = new_title(whole.site, site_id, title, series_title=whole.series_title or whole.title)
+    part.year = int(release_date[:4])
+    part.release_date = release_date
+    return part
+
+
+def with_facts_of(whole: Movie, part: Movie) -> Movie:
+    """Return a season or an episode with all that its own page repeats of its series or season."""
+    return replace(
+        whole,
+        site_id=part.site_id,
+        url=part.url,
+        title=part.title,
+        kind=part.kind,
+        imdb_id=None,
+        year=part.year,
+        end_year=None,
+        release_date=part.release_date,
+        series_id=part.series_id,
+        series_title=part.series_title,
+        season=part.season,
+        episode=part.episode,
+        season_count=None,
+        episode_count=None,
     )
-
-
-def season_facts(series: Movie, site_id: str, number: int, episodes: list[Movie]) -> Fields:
-    """Return what a season's own page and its series' page both say."""
-    return {
-        **identity(series.site, site_id),
-        "title": series.title,
-        "kind": "season",
-        "year": int(str(episodes[0].release_date)[:4]),
-        "series_id": series.site_id,
-        "series_title": series.title,
-        "season": number,
-    }
-
-
-def episode_facts(season: Movie, slug: str, facts: Movie) -> Fields:
-    """Return what an episode's page says of it; `slug` follows its season's id."""
-    names = ("title", "kind", "year", "release_date", "episode")
-    return {
-        **identity(season.site, f"{season.site_id}/{slug}"),
-        **{name: getattr(facts, name) for name in names},
-        "series_id": season.series_id,
-        "series_title": season.series_title,
-        "season": season.season,
-    }
 
 
 _CERTIFIED = 0.75
@@ -350,7 +375,7 @@ def new_score(
     share = value / form.scale
     liked = int(count * share)
     neutral = (count - liked) // 2 if "neutral" in form.facts else 0
-    facts: Fields = {
+    facts: dict[str, object] = {
         "count": count,
         "liked": liked,
         "neutral": neutral,
@@ -360,4 +385,7 @@ def new_score(
         "certified": share >= _CERTIFIED,
         "sentiment": sentiments[share < _FRESH],
     }
-    return Score(kind=kind, value=float(value), **{name: facts[name] for name in form.facts})
+    score = Score(kind=kind, value=float(value))
+    for name in form.facts:
+        setattr(score, name, facts[name])
+    return score

@@ -11,13 +11,12 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from moviecrawler.items import Award, Movie, Offer, Score, ScoreKind
+from moviecrawler.items import Award, Movie, Score, ScoreKind
 from moviecrawler.sites.metacritic.values import IMAGES
 from moviecrawler.sites.replicas import (
     LINKED_TYPES,
-    WORDS,
     Collection,
     FilmDraft,
     Markup,
@@ -27,11 +26,11 @@ from moviecrawler.sites.replicas import (
     SeriesDraft,
     SeriesPages,
     Title,
-    episode_facts,
     new_item,
+    new_part,
     new_score,
-    season_facts,
     slugify,
+    with_facts_of,
 )
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ MOST_FINDER_ROWS = 100
 _MOST_CAST = 15
 _MOST_CRITICS = 300
 _MOST_CRITICS_OF_SERIES = 90
-_GROUPS = {"cast": "Cast", "director": "Directed By", "writer": "Written By"}
 
 
 def title_id(name: Name, dice: SeededRandom) -> str | None:
@@ -72,12 +70,12 @@ def title_id(name: Name, dice: SeededRandom) -> str | None:
 
 def film(draft: FilmDraft) -> Movie:
     """Return the item of a film's page."""
-    return _item(
-        draft,
-        release_date=draft.dice.day_in(draft.year),
-        scores=_scores_of(draft.critics, draft.users, draft.dice, _MOST_CRITICS),
-        related=draft.similar,
-    )
+    movie = _new_item(draft)
+    movie.release_date = draft.dice.day_in(draft.year)
+    movie.scores = _scores_of(draft.critics, draft.users, draft.dice, _MOST_CRITICS)
+    movie.related = draft.similar
+    _add_own(movie, draft)
+    return movie
 
 
 def series(draft: SeriesDraft) -> SeriesPages:
@@ -85,50 +83,46 @@ def series(draft: SeriesDraft) -> SeriesPages:
 
     A season's page has what it says of the series, and the season's own scores.
     """
-    movie = _item(
-        draft,
-        release_date=draft.facts.release_date,
-        season_count=len(draft.seasons),
-        scores=_scores_of_series(draft),
-    )
+    movie = _new_item(draft)
+    movie.release_date = draft.facts.release_date
+    movie.season_count = len(draft.seasons)
+    movie.scores = _scores_of_series(draft)
+    _add_own(movie, draft)
     pages = SeriesPages(movie)
     for number, episodes in draft.seasons.items():
         slug = f"season-{number}" if number else "specials"
-        facts = season_facts(movie, f"{draft.site_id}/{slug}", number, episodes)
-        facts["release_date"] = str(episodes[0].release_date)
-        facts["episode_count"] = len(episodes)
-        season = replace(
-            movie,
-            **facts,
-            imdb_id=None,
-            season_count=None,
-            external_ids={},
-            credits=[credit for credit in movie.credits if credit.role != "creator"],
-            scores=_scores_of_series(draft, number),
-        )
-        row = Movie(**facts, source="list")
+        site_id = f"{draft.site_id}/{slug}"
+        row = new_part(movie, site_id, movie.title, str(episodes[0].release_date))
+        season = with_facts_of(movie, row)
+        season.episode_count = len(episodes)
+        season.external_ids = {}
+        season.credits = [credit for credit in movie.credits if credit.role != "creator"]
+        season.scores = _scores_of_series(draft, number)
+        row.episode_count = len(episodes)
         row.scores = [score for score in season.scores if score.kind == "metascore"]
+        row.source = "list"
         pages.listed.append(row)
         pages.parts.append(season)
         pages.parts += [_episode(draft, season, episode) for episode in episodes if number]
     return pages
 
 
-def _item(draft: FilmDraft | SeriesDraft, **own: Any) -> Movie:
-    """Return what the pages of films and series both have."""
+def _new_item(draft: FilmDraft | SeriesDraft) -> Movie:
+    return new_item("metacritic", draft, lambda name: f"person/{slugify(name, '-')}", _MOST_CAST)
+
+
+def _add_own(movie: Movie, draft: FilmDraft | SeriesDraft) -> None:
+    """Add what the pages of films and series both have on this site."""
     facts = draft.facts
     dice = draft.dice
-    movie = new_item(
-        "metacritic", draft, lambda name: f"person/{slugify(name, '-')}", _MOST_CAST, **own
-    )
     movie.offers = [
-        Offer(
-            **offer,
+        replace(
+            offer,
             country="US",
-            url=f"https://{slugify(offer['provider'], '-')}.example/title/{facts.site_id}",
+            url=f"https://{slugify(offer.provider, '-')}.example/title/{facts.site_id}",
             source="JustWatch",
         )
-        for offer in WORDS["offers"][dice.pick((0, 1, 2, 3, 5)) :]
+        for offer in dice.offers()
     ]
     section = "movie" if facts.kind == "movie" else "tv-show"
     movie.external_ids = {
@@ -143,7 +137,6 @@ def _item(draft: FilmDraft | SeriesDraft, **own: Any) -> Movie:
     movie.keywords = [keyword.replace(" ", "-") for keyword in facts.keywords]
     movie.taglines = [f"{dice.word('heroes')} has one night left."]
     movie.awards = [Award(event="Silver Reel", wins=dice.below(5), nominations=6)]
-    return movie
 
 
 def _episode(draft: SeriesDraft, season: Movie, facts: Movie) -> Movie:
@@ -152,10 +145,10 @@ def _episode(draft: SeriesDraft, season: Movie, facts: Movie) -> Movie:
     score = draft.score_of_episode(dice, facts)
     slug = f"episode-{facts.episode}-{slugify(facts.title, '-')}"
     count = 4 + dice.below(200)
-    return Movie(
-        **episode_facts(season, slug, facts),
-        scores=[Score(kind="metacritic_user", value=score / 10, count=count)] if score else [],
-    )
+    page = new_part(season, f"{season.site_id}/{slug}", facts.title, str(facts.release_date))
+    if score:
+        page.scores = [Score(kind="metacritic_user", value=score / 10, count=count)]
+    return page
 
 
 def _scores_of_series(draft: SeriesDraft, season: int | None = None) -> list[Score]:

@@ -6,16 +6,14 @@ Pages have scripts of JSON, a list of details, and JSON-LD.
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from moviecrawler.items import Movie, Offer, Score, ScoreKind
 from moviecrawler.sites import SCOREBOARD_KINDS
 from moviecrawler.sites.replicas import (
     LINKED_TYPES,
-    WORDS,
     Collection,
     FilmDraft,
     Markup,
@@ -25,11 +23,11 @@ from moviecrawler.sites.replicas import (
     SeriesDraft,
     SeriesPages,
     Title,
-    episode_facts,
     new_item,
+    new_part,
     new_score,
-    season_facts,
     slugify,
+    with_facts_of,
 )
 
 if TYPE_CHECKING:
@@ -85,92 +83,87 @@ def title_id(name: Name, dice: SeededRandom) -> str | None:
 def film(draft: FilmDraft) -> Movie:
     """Return the item of a film's page."""
     dice = draft.dice
-    return _item(
-        draft,
-        # The site states no day in theaters of what only streams.
-        release_date=None if dice.chance(0.05) else dice.day_in(draft.year),
-        scores=_scores_of(draft.critics, draft.users, dice, _MOST_CRITICS),
-        related=draft.similar,
-    )
+    movie = _new_item(draft)
+    # The site states no day in theaters of what only streams.
+    movie.release_date = None if dice.chance(0.05) else dice.day_in(draft.year)
+    movie.scores = _scores_of(draft.critics, draft.users, dice, _MOST_CRITICS)
+    movie.related = draft.similar
+    _add_facts(movie, draft)
+    return movie
 
 
 def series(draft: SeriesDraft) -> SeriesPages:
     """Return the items of the pages of a series; its page lists the latest season first."""
     facts = draft.facts
-    movie = _item(
-        draft,
-        # "2012" means 2012 to 2012.
-        end_year=None if facts.end_year == facts.year else facts.end_year,
-        release_date=facts.release_date,
-        season_count=facts.season_count,
-        scores=_scores_of_series(draft),
-    )
+    movie = _new_item(draft)
+    # "2012" means 2012 to 2012.
+    movie.end_year = None if facts.end_year == facts.year else facts.end_year
+    movie.release_date = facts.release_date
+    movie.season_count = facts.season_count
+    movie.scores = _scores_of_series(draft)
+    _add_facts(movie, draft)
     pages = SeriesPages(movie)
     for number, episodes in draft.seasons.items():
         release = str(episodes[0].release_date)
-        both = season_facts(movie, f"{draft.site_id}/s{number:02}", number, episodes)
-        both["title"] = f"Season {number}" if number else "Specials"
-        season = replace(
-            movie,
-            **both,
-            end_year=None,
-            season_count=None,
-            release_date=release,
-            episode_count=len(episodes),
-            scores=_scores_of_series(draft, number),
-        )
+        title = f"Season {number}" if number else "Specials"
+        row = new_part(movie, f"{draft.site_id}/s{number:02}", title, release)
+        season = with_facts_of(movie, row)
+        season.episode_count = len(episodes)
+        season.scores = _scores_of_series(draft, number)
         _add_own(season, draft.dice_for("own", season.site_id))
-        row = Movie(**both, release_date=release[:7], source="list")
+        row.release_date = release[:7]
         row.scores = [
             Score(kind=score.kind, value=score.value)
             for score in season.scores
             if score.kind in SCOREBOARD_KINDS
         ]
+        row.source = "list"
         pages.listed.insert(0, row)
         pages.parts.append(season)
         pages.parts += [_episode(draft, season, episode) for episode in episodes if number]
     return pages
 
 
-def _item(draft: FilmDraft | SeriesDraft, **own: Any) -> Movie:
-    """Return what the pages of films and series both have."""
-    facts = draft.facts
-    movie = new_item(
-        "rottentomatoes", draft, lambda name: f"celebrity/{slugify(name, '_')}", _MOST_CAST, **own
+def _new_item(draft: FilmDraft | SeriesDraft) -> Movie:
+    return new_item(
+        "rottentomatoes", draft, lambda name: f"celebrity/{slugify(name, '_')}", _MOST_CAST
     )
-    for offer in WORDS["offers"][draft.dice.pick((0, 1, 2, 3, 5)) :]:
-        provider = slugify(offer["provider"], "-")
+
+
+def _add_facts(movie: Movie, draft: FilmDraft | SeriesDraft) -> None:
+    """Add what the pages of films and series both have on this site."""
+    facts = draft.facts
+    for offer in draft.dice.offers():
+        provider = slugify(offer.provider, "-")
         url = f"https://{provider}.example/title/{facts.site_id}"
-        movie.offers.append(Offer(provider=provider, kind=offer["kind"], country="US", url=url))
+        movie.offers.append(Offer(provider=provider, kind=offer.kind, country="US", url=url))
     movie.languages = facts.languages
     if facts.poster_url:
         movie.poster_url = f"https://resizing.flixster.com/206x305/v2/{facts.site_id}.jpg"
     movie.amounts = [amount for amount in facts.amounts if amount.kind == "domestic"]
-    return _add_own(movie, draft.dice)
+    _add_own(movie, draft.dice)
 
 
-def _add_own(movie: Movie, dice: SeededRandom) -> Movie:
+def _add_own(movie: Movie, dice: SeededRandom) -> None:
     """Add the site's ids of a title, and what critics agree upon where enough have written."""
     number = str(2_000_000_000 + dice.below(100_000_000))
     ems = str(UUID(int=dice.getrandbits(128)))
     movie.external_ids = {"ems": ems, "rottentomatoes": number}
     text = f"A {dice.word('adjectives').lower()} tale {dice.word('troubles')}"
     movie.consensus = text if movie.score("tomatometer_top") else None
-    return movie
 
 
 def _episode(draft: SeriesDraft, season: Movie, facts: Movie) -> Movie:
     """Return the item of an episode's page. Critics rate episodes."""
     dice = draft.dice_for("rottentomatoes", facts.site_id)
     score = draft.score_of_episode(dice, facts)
-    page = replace(
-        season,
-        **episode_facts(season, f"e{facts.episode:02}", facts),
-        plot=facts.plot,
-        episode_count=None,
-        scores=_scores_of(score, None, dice, _MOST_CRITICS_OF_EPISODE),
-    )
-    return _add_own(page, draft.dice_for("own", page.site_id))
+    site_id = f"{season.site_id}/e{facts.episode:02}"
+    part = new_part(season, site_id, facts.title, str(facts.release_date))
+    page = with_facts_of(season, part)
+    page.plot = facts.plot
+    page.scores = _scores_of(score, None, dice, _MOST_CRITICS_OF_EPISODE)
+    _add_own(page, draft.dice_for("own", page.site_id))
+    return page
 
 
 def _scores_of_series(draft: SeriesDraft, season: int | None = None) -> list[Score]:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.items import Movie
 from moviecrawler.sites.replicas import (
     Markup,
     Refusal,
     SeededRandom,
     SeriesPages,
     new_item,
+    new_part,
     new_score,
-    season_facts,
     slugify,
+    with_facts_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moviecrawler.items import Role, Score, ScoreKind
+    from moviecrawler.items import Movie, Role, Score, ScoreKind
     from moviecrawler.sites.replicas import Collection, FilmDraft, Name, SeriesDraft, Title
 
 SITE: Final = "filmograph"
@@ -59,11 +58,14 @@ def series(draft: SeriesDraft) -> SeriesPages:
         if number == 0:
             continue
         site_id = f"{draft.site_id}/season/{number}"
-        facts = season_facts(movie, site_id, number, episodes)
-        scores = _scores_of_series(draft, number)
-        release_date = episodes[0].release_date
-        pages.listed.append(Movie(**facts, scores=scores, source="list"))
-        pages.parts.append(replace(movie, **facts, scores=scores, release_date=release_date))
+        row = new_part(movie, site_id, movie.title, str(episodes[0].release_date))
+        row.scores = _scores_of_series(draft, number)
+        season = with_facts_of(movie, row)
+        season.scores = row.scores
+        row.release_date = None
+        row.source = "list"
+        pages.listed.append(row)
+        pages.parts.append(season)
     movie.season_count = len(pages.parts)
     return pages
 
