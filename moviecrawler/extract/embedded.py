@@ -8,7 +8,7 @@ import json
 import re
 import traceback
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -161,10 +161,13 @@ def _script_at(body: bytes, at: int) -> slice | None:
     return slice(opened.end(), closed.start())
 
 
-def decode_json(raw: bytes, shape: Any = Any) -> Any:
-    """Decode JSON, into `shape` where given.
+def decode_json(raw: bytes) -> object:
+    """Decode JSON, as `decode_json_as` does."""
+    return decode_json_as(raw, object)
 
-    `shape` is a msgspec type: what it doesn't name is skipped, not built.
+
+def decode_json_as(raw: bytes, shape: type[_T]) -> _T:
+    """Decode JSON into a msgspec type: what that doesn't name is skipped, not built.
 
     Bad UTF-8, raw control characters and lone surrogates inside strings, which the sites do send,
     become U+FFFD. Raises ShapeError when it is not JSON at all, or has not that shape.

@@ -17,13 +17,12 @@ from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt,
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.ids import id_in_url
 from moviecrawler.sites.imdb import values
-from moviecrawler.sites.imdb.props import page_props
+from moviecrawler.sites.imdb.props import PageProps, page_props
 from moviecrawler.sites.imdb.title import extract_title, identify, read_full_credits, stated_id
 from moviecrawler.sites.scores import linked_score
 from moviecrawler.sites.titles import finished, new_title, title_in
 
 _TITLE = re.compile(rb"<title[^<>]*>([^<>]{1,1000})</title")
-_SOURCES = ("aboveTheFoldData", "mainColumnData")
 _MOST_LINKED_GENRES = 3
 """Genres in JSON-LD: a title with as many may have more."""
 
@@ -50,11 +49,12 @@ def title(body: bytes) -> Page:
 
     Raises ExtractionError when it doesn't say which title it is about.
     """
-    props = attempt(page_props, body) or {}
-    content = props.get("contentData")
+    props = attempt(page_props, body) or PageProps()
+    content = props.content_data
     if isinstance(content, dict) and "categories" in content:
         return Page(site="imdb", kind="fullcredits", movie=finished(read_full_credits(content)))
-    sources = [about for key in _SOURCES if isinstance(about := props.get(key), dict) and about]
+    objects = (props.above_the_fold_data, props.main_column_data)
+    sources = [source for source in objects if isinstance(source, dict) and source]
     try:
         found = identify(sources) if sources else _linked(body)
         is_linked = not sources
@@ -113,7 +113,7 @@ def chart(body: bytes) -> Page:
 
 def _charted(body: bytes) -> list[Entry]:
     """Return the rows of a chart by the page's data. Raises ShapeError."""
-    data = get_path(page_props(body), "pageData")
+    data = page_props(body).page_data
     if get_path(data, "topGrossingReleases") is not None:
         # A release that has no title on IMDb yet has an empty list.
         titles = (

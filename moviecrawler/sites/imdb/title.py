@@ -22,7 +22,7 @@ from moviecrawler.extract.dig import (
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, first
 from moviecrawler.items import AmountKind, Role, TitleKind
 from moviecrawler.sites.imdb import values
-from moviecrawler.sites.imdb.credits import CREDIT_KEYS, credit_readers, of_full_credits
+from moviecrawler.sites.imdb.credits import credit_readers, of_full_credits
 from moviecrawler.sites.titles import new_title, stated_title
 
 if TYPE_CHECKING:
@@ -109,20 +109,6 @@ _FIELDS_OF: dict[TitleKind, tuple[FieldPath, ...]] = {
     "episode": (*_OF_MOVIES, *_OF_EPISODES),
 }
 """The facts of one kind of titles only; other kinds have those of a movie."""
-KEYS = (
-    "id",
-    "titleText",
-    "originalTitleText",
-    "titleType",
-    *dict.fromkeys(
-        path.partition(".")[0]
-        for each in (*_FIELDS, *_OF_MOVIES, *_OF_SERIES, *_OF_EPISODES)
-        for path in each.paths
-    ),
-    *values.AWARD_KEYS,
-    *CREDIT_KEYS,
-)
-"""All keys of such an object under which something is read. The others aren't even decoded."""
 
 
 def extract_title(found: Findings, sources: list[JsonObject]) -> None:

@@ -65,7 +65,6 @@ _FEWEST_VOTES = 5
 """Votes that a title needs to have a rating."""
 _NOMINATIONS = ("nominationsExcludeWins", "nominations")
 """The key of the number of nominations, and the one until 2024."""
-AWARD_KEYS = (*_NOMINATIONS, "wins", "prestigiousAwardSummary")
 _LONGEST_NUMBER = 9
 """Digits of a season or an episode."""
 _UNKNOWN = "Unknown"
