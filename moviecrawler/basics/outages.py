@@ -1,25 +1,20 @@
-"""Which services are unavailable."""
+"""Whether a service is unavailable."""
 
 from __future__ import annotations
 
 
-class Outages:
-    """The services that are unavailable now, so that an outage is logged once.
-
-    Each has a name, unless there is only one.
-    """
+class Outage:
+    """Whether a service is unavailable now, so that an outage is logged once."""
 
     def __init__(self) -> None:
-        self._open: set[str] = set()
+        self._is_down = False
 
-    def mark_down(self, name: str = "") -> bool:
-        """Note that a service is unavailable; return whether that is new."""
-        is_new = name not in self._open
-        self._open.add(name)
-        return is_new
+    def mark_down(self) -> bool:
+        """Note that the service is unavailable; return whether that is new."""
+        was_down = self._is_down
+        self._is_down = True
+        return not was_down
 
-    def mark_up(self, name: str = "") -> bool:
-        """Note that a service answers; return whether it was unavailable."""
-        was_unavailable = name in self._open
-        self._open.discard(name)
-        return was_unavailable
+    def mark_up(self) -> None:
+        """Note that the service answers."""
+        self._is_down = False

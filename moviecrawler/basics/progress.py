@@ -32,7 +32,6 @@ class Progress:
         report: Callable[[str], object],
         subject: str,
         total: int = 0,
-        seconds: float = INTERVAL_SECONDS,
     ) -> None:
         """Take what gets each line, and what the work is.
 
@@ -40,14 +39,12 @@ class Progress:
             report: Called in a thread with a line.
             subject: Such as `writing credits.csv`.
             total: How many steps or rows there are; 0 if that is not known.
-            seconds: Between two lines.
         """
         self.done = 0
         """Steps that are done."""
         self._report = report
         self._subject = subject
         self._total = total
-        self._seconds = seconds
         self._is_over = Event()
         self._began = time.monotonic()
         self._thread = Thread(target=self._tell, daemon=True)
@@ -61,7 +58,7 @@ class Progress:
         self._thread.join()
 
     def _tell(self) -> None:
-        while not self._is_over.wait(self._seconds):
+        while not self._is_over.wait(INTERVAL_SECONDS):
             self._report(self._line(time.monotonic() - self._began))
 
     def _line(self, seconds: float) -> str:

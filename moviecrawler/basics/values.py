@@ -7,11 +7,12 @@ guessed, and nothing that can't be read becomes 0.
 from __future__ import annotations
 
 import re
+from calendar import month_name
 from datetime import date
 
 _COUNT = re.compile(
     r"^(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*"
-    r"(?P<unit>[KMB]?)(?P<more>\+?)(?:\s+(?!\d)|$)",
+    r"(?P<unit>[KMB]?)\+?(?:\s+(?!\d)|$)",
     re.IGNORECASE | re.ASCII,
 )
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
@@ -39,20 +40,6 @@ _DATE_FORMS = tuple(
         _MONTH + r"(?P<y>\d{4})(?!\d)",  # Feb 2024
     )
 )
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
 
 
 def parse_decimal(text: str) -> float:
@@ -67,13 +54,11 @@ def parse_decimal(text: str) -> float:
     return float(text)
 
 
-def parse_count(text: str) -> tuple[int, bool]:
-    """Return how many a page says, and whether that is exact.
-
-    "2.5M" and "5,000+" only say about how many.
+def parse_count(text: str) -> int:
+    """Return how many a page says; "2.5M" and "5,000+" only say about how many.
 
     >>> parse_count("737,977"), parse_count("2.5M"), parse_count("5,000+ Ratings")
-    ((737977, True), (2500000, False), (5000, False))
+    (737977, 2500000, 5000)
     """
     found = _COUNT.match(text.strip())
     if not found:
@@ -82,10 +67,7 @@ def parse_count(text: str) -> tuple[int, bool]:
     unit = found["unit"].lower()
     if decimals and not unit:
         raise ValueError(f"{text!r} is not a count")
-    return (
-        int(whole + decimals) * _UNITS[unit] // 10 ** len(decimals),
-        not unit and not found["more"],
-    )
+    return int(whole + decimals) * _UNITS[unit] // 10 ** len(decimals)
 
 
 def parse_runtime(text: str) -> int:
@@ -147,24 +129,18 @@ def parse_date(text: str) -> str:
     ('2021-10-22', '2008-07-24', '2000-12')
     """
     text = text.strip()
-    for form in _DATE_FORMS:
-        if found := form.match(text):
-            return _date(found)
-    raise ValueError(f"{text!r} is not a date")
-
-
-def _date(found: re.Match[str]) -> str:
+    found = next(filter(None, (form.match(text) for form in _DATE_FORMS)), None)
+    if found is None:
+        raise ValueError(f"{text!r} is not a date")
     parts = found.groupdict()
-    name = parts.get("month")
+    month = int(parts["m"]) if "m" in parts else _month_number(parts["month"])
     day = parts.get("d")
-    return iso_date(
-        int(parts["y"]), _month_number(name) if name else int(parts["m"]), int(day) if day else None
-    )
+    return iso_date(int(parts["y"]), month, int(day) if day else None)
 
 
 def _month_number(name: str) -> int:
     """Return 1 to 12 for a month's name or a beginning of it."""
-    for number, month in enumerate(_MONTHS, start=1):
-        if month.startswith(name.lower()):
+    for number, month in enumerate(month_name):
+        if month.startswith(name.capitalize()):
             return number
     raise ValueError(f"{name!r} is not a month")

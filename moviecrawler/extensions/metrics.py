@@ -18,7 +18,7 @@ from filelock import FileLock
 from prometheus_client import CollectorRegistry, write_to_textfile
 from scrapy import signals
 
-from moviecrawler.basics.outages import Outages
+from moviecrawler.basics.outages import Outage
 from moviecrawler.cluster.figures import DESCRIPTOR, Totals, difference, samples_of, selected
 from moviecrawler.politeness.gate import UNREACHABLE
 from moviecrawler.signals import summary_written
@@ -51,7 +51,7 @@ class Metrics:
         )
         self._added: Samples = samples_of(self._site, {})
         """This crawl's figures that the file has already."""
-        self._outages = Outages()
+        self._outage = Outage()
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -98,12 +98,12 @@ class Metrics:
             try:
                 await asyncio.to_thread(add_to_file, self._file, difference(now, self._added))
             except OSError as error:  # also when another crawl keeps the lock for too long
-                if self._outages.mark_down():
+                if self._outage.mark_down():
                     logger.warning(
                         "METRICS_FOLDER can't be written to (%s); it will be tried again", error
                     )
             else:
-                self._outages.mark_up()
+                self._outage.mark_up()
                 self._added = now
 
     def _unreachable_sites(self) -> dict[str, str]:

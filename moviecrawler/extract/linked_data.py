@@ -162,7 +162,7 @@ def number(data: object, key: str) -> float | None:
     """Return a number, which may be written as text. Raises ValueError for anything else."""
     value = get_path(data, key)
     if isinstance(value, str):
-        return float(parse_count(value)[0]) if "," in value else parse_decimal(value)
+        return float(parse_count(value)) if "," in value else parse_decimal(value)
     return get_number(value)
 
 

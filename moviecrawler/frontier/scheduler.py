@@ -30,7 +30,7 @@ from moviecrawler.basics.errors import (
     FrontierFullError,
     TransientStoreError,
 )
-from moviecrawler.basics.outages import Outages
+from moviecrawler.basics.outages import Outage
 from moviecrawler.frontier.contract import (
     ARGUMENTS,
     BOOSTED,
@@ -556,7 +556,7 @@ class FrontierScheduler(BaseScheduler):
         feed = self.spider.open_feed(self._worker.run)
         now = asyncio.get_running_loop().time
         fed_at = now()
-        outages = Outages()
+        outage = Outage()
         while True:
             requests: list[Request] = []
             try:
@@ -567,7 +567,7 @@ class FrontierScheduler(BaseScheduler):
                 left = self._titles_left()
                 if len(ids.open) <= _MAX_FED and left != 0:
                     requests = await self.spider.due_requests(feed, left, ids)
-                outages.mark_up()
+                outage.mark_up()
                 if requests or not holds_none(ids.open):
                     fed_at = now()
                 elif left == 0 or now() - fed_at >= self.options.idle:
@@ -576,7 +576,7 @@ class FrontierScheduler(BaseScheduler):
             except FrontierError as error:
                 self.gate.note_ledger_failure(error)
             except TransientStoreError as error:
-                if outages.mark_down():
+                if outage.mark_down():
                     self._log.warning("Catalogue unavailable, retrying: %s", error)
             for request in requests:
                 self.crawler.engine.crawl(request)

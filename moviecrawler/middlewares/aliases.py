@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import MovieCrawlerError
-from moviecrawler.basics.outages import Outages
+from moviecrawler.basics.outages import Outage
 from moviecrawler.database.aliases import valid_aliases
 from moviecrawler.sites.identity import ALIAS, Redirect, meta_of
 from moviecrawler.sites.ids import current_id, title_url
@@ -41,7 +41,7 @@ class AliasMiddleware:
         self._aliases: dict[str, str] = {}
         self._reload_at = 0.0
         self._reading = asyncio.Lock()
-        self._outages = Outages()
+        self._outage = Outage()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -75,9 +75,9 @@ class AliasMiddleware:
             settings = self._crawler.settings
             try:
                 self._aliases = await asyncio.to_thread(valid_aliases, settings, site, utc_now())
-                self._outages.mark_up()
+                self._outage.mark_up()
             except MovieCrawlerError as error:
-                if self._outages.mark_down():
+                if self._outage.mark_down():
                     message = "Aliases can't be read (%s); old ids are requested as they are"
                     logger.warning(message, error, extra={"spider": self._crawler.spider})
             self._reload_at = time.monotonic() + _RELOAD_SECONDS

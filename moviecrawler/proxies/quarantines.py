@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from moviecrawler.basics.errors import FrontierError
-from moviecrawler.basics.outages import Outages
+from moviecrawler.basics.outages import Outage
 from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, Ban
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Quarantines:
             await self._task
 
     async def _run(self) -> None:
-        outages = Outages()
+        outage = Outage()
         is_last = False
         while not is_last:
             with suppress(TimeoutError):
@@ -102,9 +102,9 @@ class Quarantines:
             is_last = self._closing.is_set()
             try:
                 await self._exchange()
-                outages.mark_up()
+                outage.mark_up()
             except FrontierError as error:
-                if outages.mark_down():
+                if outage.mark_down():
                     logger.warning(
                         "Quarantines of proxies can't be shared: %s; this process goes on alone",
                         error,

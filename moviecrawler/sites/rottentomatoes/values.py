@@ -96,7 +96,7 @@ def split(text: str) -> list[str]:
 
 def parse_dollars(text: str) -> Amount:
     """Return the box office of "$108.3M"."""
-    return Amount(kind="domestic", value=parse_count(text.removeprefix("$"))[0], currency="USD")
+    return Amount(kind="domestic", value=parse_count(text.removeprefix("$")), currency="USD")
 
 
 def parse_ids(tree: Selector, scorecard: object) -> dict[str, str] | None:
