@@ -148,12 +148,20 @@ class Stored:
         return movie
 
     def misses(self) -> int:
-        if self.kind == "csv":
-            with closing(read_sqlite(self.folder)) as connection:
-                return len(connection.execute("SELECT 1 FROM misses").fetchall())
+        if self.kind == "mongo":
+            return len(documents(self.url, "misses"))
+        return len(self.ask("SELECT 1 FROM misses"))
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query, which both databases understand."""
         if self.kind == "postgres":
-            return len(execute(self.url, "SELECT 1 FROM misses"))
-        return len(documents(self.url, "misses"))
+            return execute(self.url, query)
+        with closing(read_sqlite(self.folder)) as connection:
+            return connection.execute(query).fetchall()
+
+    def board(self) -> list[BoardRow]:
+        """Return the rows of the scoreboard."""
+        return board_of(self.url or self.folder)
 
 
 @pytest.fixture(params=["csv", "postgres"])
@@ -187,7 +195,31 @@ def browse(folder: Path, path: str) -> str:
     return ended.output
 
 
-def write(url: str, *items: Movie | Miss, margin: float = 0) -> None:
-    """Store items in one batch."""
-    with opened(PostgresStore(url, margin)) as store:
+def write(
+    place: Path | str,
+    *items: Movie | Miss | ListPage,
+    margin: float = 0,
+    with_csv: bool = True,
+) -> None:
+    """Store items in one batch: in the files of a folder, or in Postgres at a URL."""
+    store = (
+        PostgresStore(place, margin)
+        if isinstance(place, str)
+        else SqliteStore(place, margin, with_csv=with_csv)
+    )
+    with opened(store):
         store.write([record_of(item) for item in items])
+
+
+def groups(url: str) -> set[frozenset[str]]:
+    """Return the ids of each title's records in Postgres, older ones too."""
+    rows = execute(
+        url,
+        """
+        SELECT string_agg(r.site_id, ' ')
+        FROM records r
+        LEFT JOIN records newer ON newer.record_id = r.newer_id
+        GROUP BY coalesce(r.title_id, newer.title_id)
+        """,
+    )
+    return {frozenset(str(ids).split(" ")) for (ids,) in rows}

@@ -86,22 +86,7 @@ def test_another_tool_reads_the_same(answer: Answer) -> None:
     assert record.digest_checker.passed is (True if answer is PLAIN else None)
 
 
-OF_EARLIER_VERSION = (
-    b"WARC/1.1\r\n"
-    b"WARC-Type: response\r\n"
-    b"WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000001>\r\n"
-    b"WARC-Date: 2026-03-01T12:00:00.000000Z\r\n"
-    b"WARC-Target-URI: https://www.imdb.com/title/tt0000001/\r\n"
-    b"WARC-Payload-Digest: sha1:OH4OPF3OJS6EKYOJ2YX3FA7H66ECAKWL\r\n"
-    b'WARC-JSON-Metadata: {"site":"imdb","site_id":"tt0000001","attempts":2,'
-    b'"found":{"list_name":"top","list_rank":3},"due":null,"pool":"direct"}\r\n'
-    b"Content-Type: application/http; msgtype=response\r\n"
-    b"Content-Length: 74\r\n\r\n"
-    b"HTTP/1.1 404 Not Found\r\n"
-    b"Content-Type: text/html\r\n"
-    b"Content-Length: 4\r\n\r\n"
-    b"none\r\n\r\n"
-)
+OF_EARLIER_VERSION = Path(__file__).with_name("record_of_an_earlier_version.warc").read_bytes()
 """A record as the version before queue.sqlite3 wrote it."""
 
 

@@ -4,29 +4,20 @@ It comes back whole, and of each field the newest page that tells it counts.
 """
 
 import random
-from dataclasses import replace
 from datetime import timedelta
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from moviecrawler.basics import clock
 from moviecrawler.basics.clock import utc_now
-from moviecrawler.items import (
-    Amount,
-    Award,
-    Credit,
-    Fetch,
-    Movie,
-    Offer,
-    OtherTitle,
-    RelatedTitle,
-    Score,
-)
+from moviecrawler.items import Movie
 from moviecrawler.matching.merging import complete
 from tests.readings import reading
-from tests.runs import BEGIN, RENT, STREAM, make_miss, make_movie
+from tests.runs import BEGIN, make_miss, make_movie
 from tests.stored import Stored, in_order
 
 HOUR = 3600.0
@@ -46,139 +37,18 @@ def page(site: Any, site_id: str, day: float = 0, **fields: Any) -> Movie:
     )
 
 
-TOMATOES = page(
-    "rottentomatoes",
-    "m/salt_harbour",
-    scores=[
-        Score(
-            kind="tomatometer",
-            value=93,
-            count=210,
-            average=7.9,
-            liked=195,
-            disliked=15,
-            certified=True,
-        ),
-        Score(
-            kind="popcornmeter",
-            value=0,
-            liked=0,
-            disliked=3,
-            certified=False,
-            sentiment="NEGATIVE",
-            reviews=0,
-        ),
-        Score(kind="tomatometer_top", value=88, count=41, average=7.5, liked=36, disliked=5),
-        Score(kind="popcornmeter_verified", value=71, average=3.8),
-    ],
-    offers=[
-        Offer(provider="netflix", kind="subscription"),
-        Offer(provider="vudu", kind="rent"),
-        Offer(provider="vudu", kind="buy"),
-    ],
-    related=[RelatedTitle(relation="similar", site_id="m/the_lamp", title='The "Lamp"; =1+1')],
-    consensus="It glows.",
-    external_ids={"ems": "12ab", "rottentomatoes": "771"},
+MOVIES = msgspec.json.decode(
+    Path(__file__).with_name("movies.json").read_bytes(), type=dict[str, Movie]
 )
-METACRITIC = page(
-    "metacritic",
-    "movie/salt-harbour",
-    scores=[
-        Score(
-            kind="metascore",
-            value=70,
-            average=69.6,
-            liked=9,
-            neutral=2,
-            disliked=0,
-            sentiment="Generally favorable",
-        )
-    ],
-    offers=[
-        STREAM,
-        RENT,
-        replace(RENT, quality="4K", price=5),
-        replace(RENT, country="DE", currency="EUR"),
-    ],
-    taglines=["Nothing burns longer."],
-    poster_width=1000,
-    poster_height=1500,
-)
-ODD = "\\N \\ \t\n\r \"quoted\" 'single' {brace} %s Ænima 映画 🎬 \u2028 \x7f"
-FULL = Movie(
-    site="imdb",
-    site_id="tt0000045",
-    imdb_id="tt0000045",
-    url="https://www.imdb.com/title/tt0000045/",
-    title=ODD,
-    original_title="Lampa",
-    kind="episode",
-    title_type="tvEpisode",
-    year=1999,
-    end_year=2001,
-    release_date="1999-03",
-    runtime_minutes=100_000,
-    genres=["Mystery", "Drama"],
-    countries=["Norway", ODD],
-    languages=["Norwegian"],
-    certificate="PG-13",
-    plot=ODD,
-    poster_url="https://example.com/lamp.jpg",
-    credits=[
-        Credit(name="Odile Farrow", role="director", position=1, person_id="nm0000007"),
-        Credit(name="O. Farrow", role="writer", position=1, person_id="nm0000007"),
-        Credit(name="Somebody", role="cast", position=1, person_id="nm0000008", character=ODD),
-        Credit(name="An Extra", role="cast", position=2),
-    ],
-    scores=[Score(kind="imdb", value=7.5, count=1234), Score(kind="metascore", value=71)],
-    amounts=[
-        Amount(kind="budget", value=3_000_000, currency="EUR"),
-        Amount(kind="worldwide", value=9_000_000_000, currency="USD"),
-    ],
-    other_titles=[OtherTitle(title=ODD, country="FR"), OtherTitle(title="Lampa")],
-    imdb_top250_rank=250,
-    imdb_top250_tv_rank=1,
-    popularity_rank=77,
-    series_id="tt0000041",
-    series_title="The Lamp",
-    season=1,
-    episode=0,
-    scraped_at=BEGIN + timedelta(microseconds=123_000),
-    fetch=Fetch(
-        url="https://a.b/?a=%20",
-        status=200,
-        attempts=2,
-        wire_bytes=9,
-        body_bytes=99,
-        archive_id="urn:a",
-    ),
-)
-IMDB = page(
-    "imdb",
-    "tt0000042",
-    scores=[
-        Score(
-            kind="imdb", value=7.5, count=550, histogram=[10 * n for n in range(1, 11)], reviews=77
-        )
-    ],
-    keywords=["lighthouse", "keeper's oath"],
-    interests=["Psychological Drama", "Drama"],
-    awards=[Award(event="Oscar", wins=1, nominations=2), Award(event=None, wins=5, nominations=9)],
-    related=[
-        RelatedTitle(relation="similar", site_id="tt0000043", title="The Lamp"),
-        RelatedTitle(
-            relation="connection", site_id="tt0000044", title="Salt", connection="Follows"
-        ),
-    ],
-)
-BARE = page("metacritic", "movie/salt", title="Salt")
+"""What pages of three sites say, and one that says all that a page can say, in odd letters."""
+TOMATOES, METACRITIC, IMDB, FULL, BARE = MOVIES.values()
 ALL = (TOMATOES, METACRITIC, IMDB)
 
 
 def test_all_that_a_page_says_comes_back_from_every_store(every_store: Stored) -> None:
-    every_store.write(*ALL, FULL, BARE)
+    every_store.write(*MOVIES.values())
     assert {one.site_id: in_order(one) for one in every_store.movies()} == {
-        one.site_id: in_order(one) for one in (*ALL, FULL, BARE)
+        one.site_id: in_order(one) for one in MOVIES.values()
     }
 
 

@@ -16,15 +16,10 @@ from moviecrawler.pipelines.csv_export import FILES, export, is_outdated
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.crawling import scrapy
 from tests.pipelines.test_contract import FULL, METACRITIC, TOMATOES
-from tests.runs import make_list, make_miss, make_movie, record_of
-from tests.stored import opened
+from tests.runs import make_list, make_miss, make_movie
+from tests.stored import opened, write
 
 MOVIES = [make_movie(number, age=9000) for number in range(1, 9)]
-
-
-def store(folder: Path, *items: Movie | Miss | ListPage) -> None:
-    with opened(SqliteStore(folder)) as stored:
-        stored.write([record_of(item) for item in items])
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -36,6 +31,13 @@ def found(folder: Path, words: str) -> list[int]:
     query = "SELECT rowid FROM title_search WHERE title_search MATCH ? ORDER BY rowid"
     with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
         return [title_id for (title_id,) in connection.execute(query, (words,))]
+
+
+def check_as_if_written_at_once(folder: Path) -> None:
+    """Check that the files are those of a folder in which all movies were stored together."""
+    (folder / "other").mkdir()
+    write(folder / "other", *MOVIES, make_movie(9))
+    assert contents(folder) == contents(folder / "other")
 
 
 CHANGES: dict[str, Sequence[Movie | Miss | ListPage]] = {
@@ -59,9 +61,9 @@ CHANGES: dict[str, Sequence[Movie | Miss | ListPage]] = {
 def test_what_has_changed_is_written_and_the_rest_is_copied(
     tmp_path: Path, changes: Sequence[Movie | Miss | ListPage]
 ) -> None:
-    store(tmp_path, *MOVIES, make_list({"tt0000006": 1, "tt0000004": 2}))
+    write(tmp_path, *MOVIES, make_list({"tt0000006": 1, "tt0000004": 2}))
     for number, item in enumerate(changes):
-        store(tmp_path, item, *changes[:number])
+        write(tmp_path, item, *changes[:number])
     before = contents(tmp_path)
     with closing(open_sqlite(tmp_path)) as connection:
         assert not is_outdated(connection, tmp_path)
@@ -71,7 +73,7 @@ def test_what_has_changed_is_written_and_the_rest_is_copied(
 
 
 def test_a_file_without_changes_is_not_written(tmp_path: Path) -> None:
-    store(tmp_path, *MOVIES)
+    write(tmp_path, *MOVIES)
     before = {name: (tmp_path / name).stat().st_ino for name in FILES}
 
     def replaced() -> set[str]:
@@ -80,41 +82,36 @@ def test_a_file_without_changes_is_not_written(tmp_path: Path) -> None:
     with opened(SqliteStore(tmp_path)):
         pass
     assert not replaced()
-    store(tmp_path, make_miss(99))
+    write(tmp_path, make_miss(99))
     assert replaced() <= {"lists.csv", "misses.csv", "people.csv"}
-    store(tmp_path, make_movie(3, title="Another"))
+    write(tmp_path, make_movie(3, title="Another"))
     assert {"movies.csv", "scoreboard.csv"} <= replaced()
     assert not {"awards.csv", "offers.csv"} & replaced()
 
 
 def test_a_file_that_somebody_has_changed_is_never_taken_for_ours(tmp_path: Path) -> None:
-    store(tmp_path, *MOVIES)
+    write(tmp_path, *MOVIES)
     before = contents(tmp_path)
     for name in ("scoreboard.csv", "credits.csv"):
-        path = tmp_path / name
-        path.write_bytes(before[name].replace(b"1", b"2"))
+        (tmp_path / name).write_bytes(before[name].replace(b"1", b"2"))
     printed = scrapy("scoreboard", "--format", "csv", data=tmp_path).output
     assert printed.splitlines() == before["scoreboard.csv"].decode().splitlines()
-    store(tmp_path, make_movie(9))
-    store(tmp_path)
-    (tmp_path / "other").mkdir()
-    store(tmp_path / "other", *MOVIES, make_movie(9))
-    assert contents(tmp_path) == contents(tmp_path / "other")
+    write(tmp_path, make_movie(9))
+    write(tmp_path)
+    check_as_if_written_at_once(tmp_path)
 
 
 def test_a_file_that_is_cut_while_it_is_copied_ends_the_export_and_the_next_writes_it_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store(tmp_path, *MOVIES)
+    write(tmp_path, *MOVIES)
     with monkeypatch.context() as patched:
         # It is cut after it was found to be as it was written.
         patched.setattr("moviecrawler.pipelines.csv_export.intact_files", _cut)
         with pytest.raises(OutputError, match="was cut while it was copied"):
-            store(tmp_path, make_movie(9))
-    store(tmp_path)
-    (tmp_path / "other").mkdir()
-    store(tmp_path / "other", *MOVIES, make_movie(9))
-    assert contents(tmp_path) == contents(tmp_path / "other")
+            write(tmp_path, make_movie(9))
+    write(tmp_path)
+    check_as_if_written_at_once(tmp_path)
 
 
 def _cut(connection: sqlite3.Connection, folder: Path) -> set[str]:
@@ -124,24 +121,24 @@ def _cut(connection: sqlite3.Connection, folder: Path) -> set[str]:
 
 
 def test_changes_that_were_not_noted_are_in_the_index(tmp_path: Path) -> None:
-    store(tmp_path, *MOVIES)
+    write(tmp_path, *MOVIES)
     with closing(sqlite3.connect(tmp_path / "movies.sqlite3")) as connection:
         connection.execute("DROP TRIGGER csv_records_update")
         connection.execute("UPDATE records SET title = 'Renamed' WHERE site_id = 'tt0000003'")
         connection.commit()
-    store(tmp_path, make_movie(9))
+    write(tmp_path, make_movie(9))
     assert len(found(tmp_path, "renamed")) == 1
 
 
 def test_an_export_that_is_killed_at_its_end_is_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store(tmp_path, *MOVIES)
+    write(tmp_path, *MOVIES)
     with monkeypatch.context() as patched:
         patched.setattr("moviecrawler.pipelines.csv_export.note_file", Mock(side_effect=KeyError))
         with pytest.raises(KeyError):
-            store(tmp_path, make_movie(3, title="Another"))
-    store(tmp_path, make_movie(2, title="A third"))
+            write(tmp_path, make_movie(3, title="Another"))
+    write(tmp_path, make_movie(2, title="A third"))
     text = (tmp_path / "movies.csv").read_text("utf-8")
     assert "Another" in text
     assert "A third" in text
@@ -149,28 +146,25 @@ def test_an_export_that_is_killed_at_its_end_is_done_again(
 
 
 def test_the_index_of_titles_follows_them(tmp_path: Path) -> None:
-    store(tmp_path, *MOVIES)
+    write(tmp_path, *MOVIES)
     assert len(found(tmp_path, "brewick")) == len(MOVIES)
-    store(tmp_path, make_movie(3, title="Another", original_title="Ein anderer"))
+    write(tmp_path, make_movie(3, title="Another", original_title="Ein anderer"))
     assert len(found(tmp_path, "brewick")) == len(MOVIES) - 1
     (title_id,) = found(tmp_path, "anderer")
     assert title_id in found(tmp_path, "farrow")
 
 
 def test_what_changes_during_an_export_is_written_by_the_next(tmp_path: Path) -> None:
-    store(tmp_path, *MOVIES)
-    with opened(SqliteStore(tmp_path, with_csv=False)) as stored:
-        stored.write([record_of(make_movie(2, title="Another"))])
+    write(tmp_path, *MOVIES)
+    write(tmp_path, make_movie(2, title="Another"), with_csv=False)
     with closing(open_sqlite(tmp_path)) as connection:
         later = iter([make_movie(2, age=-9, title="A third")])
 
-        def write() -> bool:
-            for movie in later:
-                with opened(SqliteStore(tmp_path, with_csv=False)) as stored:
-                    stored.write([record_of(movie)])
+        def go_on() -> bool:
+            write(tmp_path, *later, with_csv=False)
             return False
 
-        export(connection, tmp_path, write)
+        export(connection, tmp_path, go_on)
         assert b"Another" in contents(tmp_path)["scoreboard.csv"]
         assert is_outdated(connection, tmp_path)
         export(connection, tmp_path)
@@ -179,11 +173,10 @@ def test_what_changes_during_an_export_is_written_by_the_next(tmp_path: Path) ->
 
 
 def test_changes_do_not_heap_up_while_no_files_are_written(tmp_path: Path) -> None:
-    store(tmp_path, *MOVIES)
+    write(tmp_path, *MOVIES)
     for round_number in range(3):
-        with opened(SqliteStore(tmp_path, with_csv=False)) as stored:
-            changed = [make_movie(n, age=-round_number, title=f"{n}") for n in range(1, 9)]
-            stored.write([record_of(movie) for movie in changed])
+        changed = [make_movie(n, age=-round_number, title=f"{n}") for n in range(1, 9)]
+        write(tmp_path, *changed, with_csv=False)
     with closing(open_sqlite(tmp_path)) as connection:
         ((changes,),) = connection.execute("SELECT count(*) FROM csv_changes")
     assert changes <= 2 * len(MOVIES)

@@ -14,25 +14,16 @@ from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.test_contract import ALL
 from tests.runs import BEGIN, make_movie, running, title
 from tests.services.postgres import execute, postgres_movies
-from tests.stored import board_of, write
-
-
-def groups(url: str) -> set[frozenset[str]]:
-    """Return the ids of each title's records."""
-    rows = execute(url, "SELECT string_agg(site_id, ' ') FROM records GROUP BY title_id")
-    return {frozenset(str(ids).split(" ")) for (ids,) in rows}
+from tests.stored import board_of, groups, write
 
 
 @pytest.mark.promise("A title has one record a site, however often it is crawled.")
 def test_writing_again_changes_nothing(database_url: str) -> None:
     tables = ("titles", "scores", "score_history", "credits", "people", "offers")
+    statements = [f"SELECT ctid, * FROM {table} ORDER BY 2, 3" for table in tables]  # noqa: S608
     states = []
     for _ in range(2):
         write(database_url, *ALL, make_movie(1))
-        statements = [
-            f"SELECT ctid, * FROM {table} ORDER BY 2, 3"  # noqa: S608 - named above
-            for table in tables
-        ]
         states.append([execute(database_url, statement) for statement in statements])
     assert states[0] == states[1]
 

@@ -58,29 +58,7 @@ async def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
     assert run.spool_files() == []
 
 
-OF_EARLIER_VERSION = (
-    b'{"type":"Movie","item":{"site":"imdb","site_id":"tt0000001",'
-    b'"url":"https://www.imdb.com/title/tt0000001/","title":"The Lamp","kind":"movie",'
-    b'"imdb_id":"tt0000001","original_title":null,"title_type":null,"year":2001,"end_year":null,'
-    b'"release_date":null,"runtime_minutes":null,"genres":[],"countries":[],"languages":[],'
-    b'"certificate":null,"plot":null,"poster_url":null,"poster_width":null,"poster_height":null,'
-    b'"credits":[{"name":"Odile Farrow","role":"director","position":1,"person_id":"nm0000007",'
-    b'"character":null}],"scores":[{"kind":"imdb","value":7.5,"count":10,"average":null,'
-    b'"reviews":null,"liked":null,"neutral":null,"disliked":null,"certified":null,'
-    b'"sentiment":null,"histogram":[]}],"other_titles":[],"amounts":[],"offers":[],"keywords":[],'
-    b'"interests":[],"taglines":[],"awards":[],"related":[],"consensus":null,"external_ids":{},'
-    b'"imdb_top250_rank":null,"imdb_top250_tv_rank":null,"critic_review_count":null,'
-    b'"popularity_rank":null,"series_id":null,"series_title":null,"season":null,"episode":null,'
-    b'"season_count":null,"episode_count":null,"list_name":"top","list_rank":3,'
-    b'"list_computed":false,"source":"page",'
-    b'"unknown_fields":["scores.metascore"],'
-    b'"scraped_at":"2026-03-01T12:00:00Z","fetch":{"url":"https://www.imdb.com/title/tt0000001/",'
-    b'"status":200,"attempts":1,"wire_bytes":10,"body_bytes":20,"pool":"direct",'
-    b'"archive_id":null}}}\n'
-    b'{"type":"Miss","item":{"site":"imdb","site_id":"tt0000002",'
-    b'"url":"https://www.imdb.com/title/tt0000002/","outcome":"absent","reason":"HTTP status 404",'
-    b'"checked_at":"2026-03-01T12:00:00Z"}}\n'
-)
+OF_EARLIER_VERSION = Path(__file__).with_name("spool_of_an_earlier_version.jsonl").read_bytes()
 """A spool file as the version before queue.sqlite3 wrote it."""
 
 
