@@ -97,21 +97,3 @@ def test_without_titles_each_site_has_its_usual_list_and_the_worst_end_counts(
     failed = scrapy("crawl", "all", "-a", "limit=4", *FAST, data=tmp_path / "3", replica=replica)
     assert failed.code == 1
     assert "Traceback" not in failed.log
-
-
-@pytest.mark.parametrize(
-    ("argument", "sentence"),
-    [
-        ("list=top", "list is 'top', which is a list of one site"),
-        ("ids=tv/the-wire", "may be a title of metacritic and rottentomatoes; give its URL"),
-        ("ids=lamp", "'lamp' is not a title of imdb, metacritic, rottentomatoes"),
-        ("file=none.csv", "file 'none.csv' can't be read"),
-        ("wikidata=w.csv", "wikidata is given without file or ids"),
-        ("lists=top", "unknown argument 'lists'; all takes "),
-        ("limit=0", "limit is '0'"),
-    ],
-)
-def test_a_wrong_argument_is_one_sentence(argument: str, sentence: str, tmp_path: Path) -> None:
-    finished = scrapy("crawl", "all", "-a", argument, data=tmp_path)
-    assert finished.code == 2
-    assert sentence in finished.log.splitlines()[-1]

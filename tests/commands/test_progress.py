@@ -141,9 +141,6 @@ def test_crawls_that_are_over_for_long_are_shown_when_asked_for(
     redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     assert progress(redis_url, tmp_path).output.startswith("there is no such crawl; --all shows")
-    missing = progress(redis_url, tmp_path, "--run", "nope")
-    assert missing.code == 1
-    assert "there is no run 'nope'" in missing.log
     over_at = round(1000 * (time.time() - 7000))
     for number in range(40):
         keys = make_run(
@@ -168,13 +165,9 @@ def test_crawls_that_are_over_for_long_are_shown_when_asked_for(
 
 def test_run_is_dropped_and_its_dead_letters_stay(queue_url: str, tmp_path: Path) -> None:
     make_pass(tmp_path, queue_url, {"a": "stored", "b": "dead", "c": "", "d": ""})
-    for wrong, code, sentence in (
-        (("drop",), 2, "drop takes the name of a run: --run RUN"),
-        (("drop", "--run", "other"), 1, "there is no run 'other'"),
-        (("drop", "--run", "weekly", "--site", "metacritic"), 1, "'weekly' of metacritic"),
-    ):
-        refused = progress(queue_url, tmp_path, *wrong)
-        assert (refused.code, sentence in refused.log) == (code, True), refused.log
+    refused = progress(queue_url, tmp_path, "drop", "--run", "weekly", "--site", "metacritic")
+    assert refused.code == 1
+    assert "'weekly' of metacritic" in refused.log
     [run] = figures(queue_url, tmp_path)
     assert run["to_go"] == 2
     dropped = progress(queue_url, tmp_path, "drop", "--run", "weekly")
@@ -191,10 +184,3 @@ def test_run_is_dropped_and_its_dead_letters_stay(queue_url: str, tmp_path: Path
     make_pass(tmp_path, queue_url, {"a": "stored"})
     [run] = figures(queue_url, tmp_path)
     assert (run["total"], run["done"], run["dead_letters"]) == (2, 2, 1)
-
-
-def test_what_keeps_the_queue_can_not_be_read(tmp_path: Path) -> None:
-    away = progress("redis://127.0.0.1:1/0", tmp_path)
-    assert away.code == 1
-    assert away.log.startswith("scrapy progress: Redis at REDIS_URL can't be used: ")
-    assert "Traceback" not in away.log

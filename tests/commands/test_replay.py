@@ -321,20 +321,6 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(
     assert ended.stat("downloader/request_count") == 0
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"STORE_BATCH_SECONDS": "0"}, {"REDIS_URL": "nonsense"}], ids=str
-)
-def test_wrong_setting_ends_a_replay_before_it_reads_anything(
-    crawled: Crawled, tmp_path: Path, wrong: dict[str, str]
-) -> None:
-    ended = crawled.run("replay", f"s3://{crawled.bucket}", data=tmp_path, **wrong)
-    assert ended.code == 2
-    (name,) = wrong
-    (line,) = [line for line in ended.log.splitlines() if name in line]
-    assert f"{name} is " in line
-    assert not list(tmp_path.glob("*.sqlite3"))
-
-
 @pytest.mark.promise(
     "A crawl that is killed loses nothing that was stored, and leaves nothing half written."
 )

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from moviecrawler.database.schema import VERSION
-from moviecrawler.database.sqlite import FILE, open_sqlite, read_sqlite
+from moviecrawler.database.sqlite import FILE, read_sqlite
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
@@ -78,29 +78,6 @@ def test_a_database_of_an_older_version_is_brought_up_to_date(tmp_path: Path) ->
     assert b"The Lamp" in printed(tmp_path)
     with closing(read_sqlite(tmp_path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchall() == [(VERSION,)]
-
-
-@pytest.mark.parametrize(
-    ("statement", "said"),
-    [
-        ("PRAGMA user_version = 99", "has version 99 of the schema"),
-        ("DROP TABLE titles", "can't be read (no such table"),
-        (None, "can't be read (file is not a database)"),
-    ],
-)
-def test_a_database_that_can_not_be_read_is_said_in_a_sentence(
-    tmp_path: Path, statement: str | None, said: str
-) -> None:
-    if statement is None:
-        (tmp_path / FILE).write_bytes(b"no database" * 100)
-    else:
-        with closing(open_sqlite(tmp_path)) as connection:
-            connection.executescript(statement)
-    command = (sys.executable, "-m", "scrapy", "scoreboard", "-s", f"DATA_DIR={tmp_path}")
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=PROJECT)
-    assert ended.returncode == 2
-    assert said in ended.stderr
-    assert "Traceback" not in ended.stderr
 
 
 def test_csv_is_utf_8_wherever_it_goes(full: Path) -> None:
