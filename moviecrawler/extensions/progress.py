@@ -172,8 +172,11 @@ class ProgressLine:
             self._drawing.start(_DRAW_SECONDS, now=False)
 
     def _end(self, spider: Spider) -> None:
+        if self._bar is None:
+            return
+        self.draw()  # a crawl may be over before it is time to draw
         others = [crawler for crawler in self._crawlers if crawler.spider is not spider]
-        if self._bar is not None and not any(_is_open(crawler) for crawler in others):
+        if not any(_is_open(crawler) for crawler in others):
             self._drawing.stop()
             self._bar.close()
             self._bar = None
@@ -212,11 +215,15 @@ def _is_open(crawler: Crawler) -> bool:
 def _done_and_requested(crawler: Crawler) -> tuple[int, int]:
     """Return how many titles of the run are done, and how many were requested, by all workers."""
     with suppress(AttributeError, RuntimeError):  # it has not begun
-        account: Account | None = crawler.engine.scheduler.account  # type: ignore[union-attr]
+        stats = crawler.stats.get_stats()
+        scheduler = crawler.engine.scheduler  # type: ignore[union-attr]
+        if scheduler is None:  # it has ended, and set the stats of its run
+            done = sum(stats.get(f"frontier/run/{name}", 0) for name in TITLE_OUTCOMES)
+            return done, stats.get("frontier/run/titles", 0)
+        account: Account | None = scheduler.account
         if account is not None:
             # The account of all workers comes every few seconds.
             by_all = sum(getattr(account, outcome) for outcome in TITLE_OUTCOMES)
-            stats = crawler.stats.get_stats()
             done = max(by_all, sum(stats.get(f"titles/{name}", 0) for name in TITLE_OUTCOMES))
             return done, max(account.titles, done)
     return 0, 0

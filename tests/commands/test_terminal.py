@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import change, environment
+from tests.crawling import FAST, change, environment
 from tests.services.replica import IDS
 
 PROGRAM = Path(sys.executable).with_name("moviecrawler")
@@ -19,7 +19,7 @@ PROGRAM = Path(sys.executable).with_name("moviecrawler")
 def shown(*arguments: str, data: Path, replica: ReplicaProcess) -> str:
     """Return what a command writes to a terminal."""
     terminal, end = pty.openpty()
-    env = {**environment(data, replica), "TERM": "xterm", "RETRY_TIMES": "0"}
+    env = {**environment(data, replica, **FAST), "TERM": "xterm", "RETRY_TIMES": "0"}
     command = [str(PROGRAM), *arguments]
     with subprocess.Popen(command, cwd=data, env=env, stdin=end, stdout=end, stderr=end) as process:
         os.close(end)
@@ -66,4 +66,4 @@ def test_with_a_log_of_ones_choice_there_is_no_line(
 
 def test_the_demo_shows_the_progress_of_each_site(replica: ReplicaProcess, tmp_path: Path) -> None:
     text = shown("demo", "--titles", "8", data=tmp_path, replica=replica)
-    assert re.search(r"imdb \d+/8, metacritic \d+/\d+, rottentomatoes \d+/\d+", text)
+    assert re.search(r"imdb 8/8, metacritic (\d+)/\1, rottentomatoes (\d+)/\2", text)
