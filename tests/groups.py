@@ -22,9 +22,26 @@ GROUPS = {
     "long": "takes minutes: damage at full size, many kills in a row, an image built step by step",
 }
 
-WAITING = ("tests/cluster/", "tests/frontier/test_faults.py")
-"""What mostly waits: one process begins with all tests of one of these, while others use the
-processor."""
+TOGETHER = "tests/cluster/"
+"""One process runs all tests of this folder that share its nodes."""
+APART = ("tests/cluster/test_broken_nodes.py", "tests/cluster/test_crawls.py")
+"""Files of that folder that have nodes of their own, and so need not wait for the others."""
+FIRST = (
+    TOGETHER,
+    "tests/frontier/test_faults.py",
+    "tests/commands/test_ends.py",
+    "tests/politeness/test_crawls.py",
+    "tests/commands/test_replay.py",
+    "tests/frontier/test_shared_crawls.py",
+    "tests/frontier/test_lost_keys.py",
+    "tests/outside/",
+    "tests/datasets/test_dataset_crawls.py",
+    "tests/catalogue/test_faults.py",
+    "tests/proxies/test_three_pools.py",
+    "tests/commands/test_terminal.py",
+)
+"""What takes longest, most of it waiting, in this order: all begins with that, so that no process
+is left with it at the end."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -55,7 +72,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = [item for item in items if _is_left_out(item)]
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]
-    items.sort(key=lambda item: (not item.nodeid.startswith(WAITING), item.path.name))
+    items.sort(key=lambda item: (_turn(item.nodeid), item.path.name))
+
+
+def _turn(nodeid: str) -> int:
+    turns = (turn for turn, start in enumerate(FIRST) if nodeid.startswith(start))
+    return next(turns, len(FIRST))
 
 
 def pytest_terminal_summary(
@@ -85,7 +107,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 class _ByFileOrFolder(LoadFileScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
-        return next(filter(nodeid.startswith, WAITING), super()._split_scope(nodeid))
+        is_together = nodeid.startswith(TOGETHER) and not nodeid.startswith(APART)
+        return TOGETHER if is_together else super()._split_scope(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -56,7 +56,7 @@ def test_two_workers_that_are_killed_four_times_fetch_all_and_the_boosted_first(
     given = {"REDIS_URL": redis_url, "FRONTIER_LEASE": "2"}
     in_flight = 0
     with ForkedReplica(titles=titles, light=True) as replica, ExitStack() as stack:
-        change(replica, latency=200)
+        change(replica, latency=80)
         due = Due(database_url, replica, tmp_path, collection)
         due.know(titles)
         with closing(Catalogued(database_url)) as store:
@@ -95,7 +95,7 @@ def test_a_title_whose_host_times_out_is_tried_once_an_hour(due: Due) -> None:
     boosted = "UPDATE title_sites SET boost = 1, boost_due = now() WHERE site_id = %s"
     due.sql(boosted, IDS[0])
     change(due.replica, faults={"timeout": 1.0})
-    impatient = {"DOWNLOAD_TIMEOUT": "1", "RETRY_TIMES": "0", "FRONTIER_IDLE": "3"}
+    impatient = {"DOWNLOAD_TIMEOUT": "1", "RETRY_TIMES": "0", "FRONTIER_IDLE": "1"}
     state = (
         "SELECT state::text, failures, boost_due = next_due, next_due - now() FROM title_sites"
         " WHERE site_id = %s"

@@ -62,9 +62,10 @@ class Slow(scrapy.Spider):
     name = "slow"
 
     async def start(self):
-        note = getattr(self, "note", "slow") + f"-{os.getpid()}"
-        (Path(self.settings["NOTES"]) / note).write_text("started")
-        await asyncio.sleep(float(getattr(self, "seconds", 600)))
+        note = Path(self.settings["NOTES"]) / getattr(self, "note", "slow")
+        note.with_name(f"{note.name}-{os.getpid()}").write_text("started")
+        while not note.with_name(f"{note.name}.end").exists():
+            await asyncio.sleep(0.1)
         yield {"done": True}
 
 
