@@ -216,11 +216,11 @@ def _done_and_requested(crawler: Crawler) -> tuple[int, int]:
     """Return how many titles of the run are done, and how many were requested, by all workers."""
     with suppress(AttributeError, RuntimeError):  # it has not begun
         stats = crawler.stats.get_stats()
-        scheduler = crawler.engine.scheduler  # type: ignore[union-attr]
+        scheduler = crawler.engine.scheduler
         if scheduler is None:  # it has ended, and set the stats of its run
             done = sum(stats.get(f"frontier/run/{name}", 0) for name in TITLE_OUTCOMES)
             return done, stats.get("frontier/run/titles", 0)
-        account: Account | None = scheduler.account
+        account: Account | None = scheduler.account  # type: ignore[attr-defined]
         if account is not None:
             # The account of all workers comes every few seconds.
             by_all = sum(getattr(account, outcome) for outcome in TITLE_OUTCOMES)
