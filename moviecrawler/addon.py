@@ -96,7 +96,7 @@ class MovieCrawlerAddon:
         check_names(settings)
         warn_unknown_settings(settings)
         if issubclass(self._spidercls, MovieSpider) and not self._is_crawl:
-            logger.info("No store is opened, as this is no crawl")
+            logger.info("No store is opened, as this is not a crawl")
             leave_out_stores(settings)
         check(settings, self._spidercls)
 

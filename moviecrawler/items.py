@@ -68,7 +68,7 @@ class Score:
     """One score of a title as the site shows it, with the numbers behind it."""
 
     kind: ScoreKind
-    """Such as `imdb`, the mean of its users' votes, or `metascore`, that of critics' scores."""
+    """Such as `imdb`, the average of its users' votes, or `metascore`, that of critics' scores."""
     value: Annotated[float, Meta(ge=0, le=100)]
     """Within the scale of its kind (`sites.SCORES`). An unrated title has no `Score`, even if the
     site counts its reviews."""
@@ -76,7 +76,7 @@ class Score:
     """Votes, ratings or reviews behind the value; None when the page gives none or only a band
     ("250,000+")."""
     average: Annotated[float, Meta(ge=0, le=100)] | None = None
-    """The mean rating behind a percentage (tomatometers, popcornmeters), or the Metascore before
+    """The average rating behind a percentage (tomatometers, popcornmeters), or the Metascore before
     rounding; `sites.SCORES` has its scale."""
     reviews: Count | None = None
     """Users' written reviews, where `count` is of votes or ratings: `imdb` and the
@@ -200,7 +200,7 @@ class RelatedTitle:
     """Another title of the same site that a title's page names."""
 
     relation: Relation
-    """`similar` is the site's own recommendation; `connection` is a fact about the two."""
+    """`similar` is the site's own recommendation; `connection` is a relation between the two."""
     site_id: Id
     title: Text
     connection: Text | None = None

@@ -69,7 +69,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an empty text means the default."""
 
     def __repr__(self) -> str:
-        """Say nothing of values, some of which are credentials."""
+        """Leave out the values, as some are credentials."""
         return f"{type(self).__name__}(...)"
 
     @classmethod
@@ -254,7 +254,7 @@ class FrontierOptions(
     profile for the live site, and a replica has no limit that is not named."""
     run: Name = ""
     """The name of a run that is passed over once; empty means a name that is made of the arguments,
-    and a new pass by each start after the last one was over."""
+    and a new pass by each start after the last one finished."""
     node: str = ""
     """The name of this machine; empty means its host name."""
     asked_at: Annotated[float, Meta(ge=0, le=1e11)] = 0.0
@@ -271,7 +271,7 @@ class FrontierOptions(
     """Seconds that a worker waits for a site that can't be reached, or for what keeps the queue,
     before it ends."""
     idle: Seconds = 0.0
-    """Seconds that a worker waits for more seeds, or titles that are due, when the run is over."""
+    """Seconds that a worker of a finished run waits for more seeds, or for titles that are due."""
     max_pages: Annotated[int, Meta(ge=0)] = 0
     """Requests after which a worker ends, to be started anew; 0 means no limit."""
     start_urls_key: Annotated[str, _KEY] = msgspec.field(
@@ -366,8 +366,7 @@ PACE_OF_OTHER_SPIDERS = {
     "DOWNLOAD_DELAY": 2.0,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
 }
-"""What `settings.py` sets for spiders that have no gate. It says nothing of what an operator
-wants."""
+"""What `settings.py` sets for spiders that have no gate; it is not an operator's choice."""
 
 
 def spider_modules() -> list[str]:
@@ -432,7 +431,7 @@ def check_settings(settings: BaseSettings) -> None:
     folder = settings.get("METRICS_FOLDER")
     if folder and not Path(folder).is_dir():
         raise ConfigurationError(
-            f"METRICS_FOLDER is {folder!r}, which is no folder; make it, or remove the setting"
+            f"METRICS_FOLDER is {folder!r}, which is not a folder; make it, or remove the setting"
         )
 
 

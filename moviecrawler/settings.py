@@ -25,7 +25,7 @@ ADDONS = {"moviecrawler.addon.MovieCrawlerAddon": 0}
 # The gate of a site (`politeness/`) knows what holds there.
 # Seconds between two requests to one host, ± 50 %.
 globals().update(options.PACE_OF_OTHER_SPIDERS)
-# A host that answers slower is asked more slowly.
+# A host that answers slower gets requests more slowly.
 AUTOTHROTTLE_ENABLED = True
 AUTOTHROTTLE_START_DELAY = options.PACE_OF_OTHER_SPIDERS["DOWNLOAD_DELAY"]
 AUTOTHROTTLE_TARGET_CONCURRENCY = 1.0

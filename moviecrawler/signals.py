@@ -1,4 +1,4 @@
-"""Signals that this project sends through Scrapy's signal manager, beside Scrapy's own."""
+"""Signals that this project sends through Scrapy's signal manager, in addition to Scrapy's own."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ must not block.
 """
 
 news_queued = object()
-"""Sent once the Postgres store has got what is no item of a page, but is for the catalogue. Keyword
+"""Sent once the Postgres store has queued news for the catalogue that is not an item. Keyword
 arguments: `item` (Fetched or Listed) and `request` (whose lease waits for it, or None)."""
 
 worker_idle = object()
@@ -91,5 +91,5 @@ title_unread = object()
 for), `error` (ExtractionError) and `response`."""
 
 summary_written = object()
-"""Sent when a crawl is over and has summed itself up. Keyword argument: `lines` (list[str]).
+"""Sent when a crawl has finished and has summed itself up. Keyword argument: `lines` (list[str]).
 Handlers may be coroutines."""

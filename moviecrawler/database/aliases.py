@@ -30,7 +30,7 @@ _NO_TABLE: Final = "no such table"
 
 
 def valid_aliases(settings: BaseSettings, site: Site, now: datetime) -> dict[str, str]:
-    """Return the current id of a site's titles by each former id, but for those of 90 days ago.
+    """Return the current id of a site's titles by each former id of the last 90 days.
 
     They are in the database that DATABASE_URL names, or without one in the embedded database. This
     blocks: call it in a thread. Raises TransientStoreError.

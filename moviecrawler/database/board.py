@@ -1,4 +1,4 @@
-"""Reads the rows of the scoreboard, and of those of seasons and episodes, as they are asked for."""
+"""Reads rows of the scoreboard and of the views of seasons and episodes, filtered and sorted."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _described(connection: sqlite3.Connection, view: str) -> dict[str, str]:
 
 
 def check_columns(option: str, names: Sequence[str], columns: Sequence[str]) -> None:
-    """Raise ConfigurationError for the first name that is no column."""
+    """Raise ConfigurationError for the first name that is not a column."""
     unknown = next((name for name in names if name not in columns), None)
     if unknown is not None:
         raise ConfigurationError(
@@ -178,7 +178,7 @@ def _list_of(tables: SchemaTables, text: str) -> tuple[Site, str]:
     if len(found) == 1:
         return found[0]
     named = ", ".join(f"{site}:{name}" for site, name in found or known) or "none"
-    why = "names lists of several sites" if found else "is no list that is stored"
+    why = "names lists of several sites" if found else "is not a stored list"
     raise ConfigurationError(f"--list: {text!r} {why}; there are {named}")
 
 
@@ -210,13 +210,13 @@ def _in_order(column: str, collation: str) -> str:
 
 
 def _check(tables: SchemaTables, source: str, where: str, columns: dict[str, str]) -> None:
-    """Raise ConfigurationError for what is no condition over the columns.
+    """Raise ConfigurationError for what is not a condition over the columns.
 
     SQLite parses it for both databases, and refuses what does more than read.
     """
     if forbidden := next((sign for sign in ";{" if sign in where), None):
         raise ConfigurationError(f"--where takes one condition, without {forbidden}")
-    # SQLite would take a name in quotes that is no column for a text.
+    # SQLite would take a name in quotes that is not a column for a text.
     check_columns("--where", re.findall('"([^"]*)"', where), list(columns))
     # Between WHEN and THEN there can be an expression alone; in WHERE, none over several rows.
     condition = f"(\n{where}\n)"

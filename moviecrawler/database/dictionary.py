@@ -1,6 +1,6 @@
 """The data dictionary: what every table, view and column is, from their declarations.
 
-What a column of a record means is in the docstring of its field in `items.py`.
+A column of a record is described by the docstring of its field in `items.py`.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _SHARED: Final = "0 to 100"
 _DERIVED: Final = {
     "average_scale": Column("integer", "As score_kinds.average_highest.", "as there"),
     "best_list_rank": Column("integer", "Its best rank in any list.", "where it is in no list"),
-    "critics_mean": Column("number", "Mean of critics' scores.", "where none is known", _SHARED),
+    "critics_mean": Column("number", "Average of critics' scores.", "where none is known", _SHARED),
     "episodes": Column("integer NOT NULL", "Its episodes that are stored.", unit="episodes"),
     "normalised": Column("number NOT NULL", "The value on one scale.", unit=_SHARED),
     "nth": Column("integer NOT NULL", "Its place among those of one site with these numbers."),
     "overall": Column(
         "number",
-        "Mean of critics_mean and users_mean, which count the same.",
+        "Average of critics_mean and users_mean, which count the same.",
         "unless both are known",
         _SHARED,
     ),
@@ -70,7 +70,7 @@ _DERIVED: Final = {
         "TMDB's number: of a series at themoviedb.org/tv/, of all else at themoviedb.org/movie/.",
         "where no import has named it",
     ),
-    "users_mean": Column("number", "Mean of users' scores.", "where none is known", _SHARED),
+    "users_mean": Column("number", "Average of users' scores.", "where none is known", _SHARED),
 }
 """The columns that views alone have."""
 _BASES: Final = {
@@ -164,7 +164,7 @@ def _of_view(view: str, name: str, derived: dict[str, Entry]) -> Entry:
 
 
 def _derived(connection: sqlite3.Connection) -> dict[str, Entry]:
-    """Return the columns of views that are no table's."""
+    """Return the columns that only views have."""
     found = [_entry(name, column) for name, column in _DERIVED.items()]
     for role in MAKERS:
         column = Column("json NOT NULL", f"Names of its {role}s, in page order.")
@@ -205,10 +205,10 @@ def _derived(connection: sqlite3.Connection) -> dict[str, Entry]:
             ),
             f"{value}_100": Column("number", f"{value} on one scale.", f"as {value}", _SHARED),
             f"{value}_derived": Column(
-                "boolean NOT NULL", f"Whether {value} is the mean of the season's episodes."
+                "boolean NOT NULL", f"Whether {value} is the average of the season's episodes."
             ),
             f"{value}_episodes": Column(
-                "integer NOT NULL", f"The episodes that {value} is the mean of.", unit="episodes"
+                "integer NOT NULL", f"The episodes that {value} is the average of.", unit="episodes"
             ),
         }.items():
             found.append(_entry(name, column, site_name))
@@ -284,7 +284,7 @@ _hints_of = cache(get_type_hints)  # a crawl that ends asks for hundreds of colu
 
 
 def _unit_of(item: type, attribute: str) -> str:
-    """Return the unit of a field of an item, of which its type says what it is."""
+    """Return the unit of a field of an item, which is metadata of its type."""
     hint = _hints_of(item, include_extras=True).get(attribute)
     for part in (hint, *get_args(hint)):
         for meta in getattr(part, "__metadata__", ()):

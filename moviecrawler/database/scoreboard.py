@@ -58,7 +58,7 @@ def match_embedded(
         matched_by.append((records[0], msgspec.json.encode(reasons).decode()))
     if crowded:
         shown_keys = ", ".join(map(repr, sorted(crowded)[:5]))
-        report(f"{len(crowded)} keys say nothing, as too many records share them: {shown_keys}")
+        report(f"{len(crowded)} keys are no evidence, as too many records share them: {shown_keys}")
     with (
         Progress(report, "writing the titles of all records"),
         transaction(connection, "IMMEDIATE"),

@@ -30,7 +30,7 @@ _SESSION = Session(
     settings="SET jit = off",  # compiling takes 100 ms, for queries of 10 ms
 )
 _UNAVAILABLE_SECONDS = 5.0
-"""Seconds for which requests fail at once after the database could not be reached."""
+"""Seconds during which requests fail at once after the database could not be reached."""
 
 
 class ShortTransactions:

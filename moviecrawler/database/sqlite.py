@@ -140,7 +140,7 @@ def open_sqlite(folder: Path) -> sqlite3.Connection:
         raise TransientStoreError(f"{path}: {error}") from error
     except sqlite3.DatabaseError as error:
         raise ConfigurationError(
-            f"{path} is damaged or no SQLite file ({error}); move it away"
+            f"{path} is damaged or not a SQLite file ({error}); move it away"
         ) from error
     return connection
 
@@ -194,7 +194,7 @@ def end_loading(connection: sqlite3.Connection) -> None:
 def read_sqlite(folder: Path) -> sqlite3.Connection:
     """Open a folder's database to read it, which needs no right to write there.
 
-    Raises FileNotFoundError when there is none, sqlite3.Error when it is no such file.
+    Raises FileNotFoundError when there is none, sqlite3.Error when it is not one.
     """
     path = (folder / FILE).resolve()
     if not path.exists():

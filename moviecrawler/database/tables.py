@@ -146,7 +146,7 @@ _OPINIONS: Final = "ratings or reviews"
 _UNLISTED: Final = "where title.basics lacks it"
 _UNRATED: Final = "for fewer than five votes"
 _UNFOUND: Final = "while it is not known"
-_NO_SERIES: Final = "for what is no season or episode, and where it has no number"
+_NO_SERIES: Final = "for all but seasons and episodes, and where it has no number"
 SITES: Final = Table(
     name="sites",
     meaning="The sites that crawls have read.",
@@ -181,7 +181,7 @@ SCORE_KINDS: Final = Table(
         "audience": Column("boolean NOT NULL", "Whether users give it, and not critics."),
         "rates_seasons": Column(
             "boolean NOT NULL",
-            "Whether seasons have it; otherwise a season has the mean of its episodes.",
+            "Whether seasons have it; otherwise a season has the average of its episodes.",
         ),
         "shown": Column(
             "integer",

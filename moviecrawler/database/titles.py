@@ -72,7 +72,7 @@ _RENEW_LISTED = (
 )
 _NEW_TITLE = "INSERT INTO titles DEFAULT VALUES RETURNING title_id"
 _MAX_RECORDS = 100
-"""A key that more records share than this says nothing."""
+"""A key that more records share than this is no evidence."""
 _KEYS_BATCH = 5_000
 """Record ids whose keys are renewed at a time."""
 _KEYED = replace(
@@ -280,7 +280,7 @@ def _search(
 ) -> int:
     """Add, by the id of an asking record, the other titles that records with its hashes have.
 
-    A key that too many records share says nothing: a search that finds too many is done again key
+    A key that too many records share is no evidence: a search that finds too many is done again key
     by key, without the crowded ones. Return how many these are.
     """
     sharing: dict[int, set[int]] = defaultdict(set)
@@ -390,7 +390,7 @@ def _regroup(cursor: Cursor, plan: Plan) -> None:
     moves = list(plan.moves)
     reasons: list[dict[str, int | list[str]]] = []
 
-    def claim(candidates: Iterable[int]) -> int:
+    def take_title(candidates: Iterable[int]) -> int:
         title_id = next((title_id for title_id in candidates if title_id not in taken), None)
         if title_id is None:
             cursor.execute(_NEW_TITLE)
@@ -414,12 +414,12 @@ def _regroup(cursor: Cursor, plan: Plan) -> None:
             one.title_id for record in records for one in (*plan.older[record.record_id], record)
         ]
         titles.sort(key=lambda title_id: title_id not in corrected)
-        title_id = claim(titles)
+        title_id = take_title(titles)
         crowded_out = [record for record in records if (title_id, record.movie.site) in fixed]
         matched_by = [", ".join(match.reasons) for match in group.matches]
         if title_id in corrected:
             matched_by = ["placed by hand"]
         give(title_id, [record for record in records if record not in crowded_out], matched_by)
         for record in crowded_out:
-            give(claim([record.title_id]), [record], [])
+            give(take_title([record.title_id]), [record], [])
     cursor.execute(_REGROUP, {"moves": as_json(moves), "reasons": as_json(reasons)})

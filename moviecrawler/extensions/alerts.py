@@ -1,4 +1,4 @@
-"""Sends alerts about what is wrong with a crawl, when it is over."""
+"""Sends alerts about what is wrong with a crawl, when it has finished."""
 
 from __future__ import annotations
 

@@ -122,10 +122,10 @@ class ItemCompletion:
 
     def _item_refused(self, item: object, response: Response | Failure | None) -> None:
         self._item_dropped(item)
-        self._tell_refused(item, getattr(response, "request", None))
+        self._report_refused(item, getattr(response, "request", None))
 
-    def _tell_refused(self, item: object, request: Request | None) -> None:
-        """Tell that a title's item is not in every store; one of a list's row is no title's."""
+    def _report_refused(self, item: object, request: Request | None) -> None:
+        """Report that a title's item is not in every store; a row of a list is not one."""
         if isinstance(note := getattr(item, "note", None), Fetched):
             self._manager.send_catch_log(title_failed, note=note, request=request)
 
@@ -143,7 +143,7 @@ class ItemCompletion:
             del self._items[id(entry.item)]
             outcomes = frozenset(entry.outcomes.values())
             if "rejected" in outcomes:
-                self._tell_refused(entry.item, entry.request)
+                self._report_refused(entry.item, entry.request)
             completed[entry.request, outcomes].append(entry.item)
         for (request, outcomes), items in completed.items():
             self._manager.send_catch_log(

@@ -84,7 +84,7 @@ def _post(url: str, title: str, text: str) -> None:
         except requests.RequestException as error:
             why = type(error).__name__
             continue
-        if 200 <= response.status_code < 300:  # noqa: PLR2004 - a redirect is no success
+        if 200 <= response.status_code < 300:  # noqa: PLR2004 - a redirect is not a success
             return
         why = f"HTTP status {response.status_code}"
     raise NotSentError(why)

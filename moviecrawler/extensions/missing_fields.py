@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 
 SCORE_WINDOW = 50
 MISSING_SCORE_PAGES = 15
-"""A score of the scoreboard is missing when it, or the number of its votes, is unknown on so many
-of the latest `SCORE_WINDOW` pages. Other scores, such as scores.tomatometer_top, are not watched.
-"""
+"""Pages, of the latest `SCORE_WINDOW`: a score of the scoreboard is missing when it, or the number
+of its votes, is unknown on them. Other scores, such as scores.tomatometer_top, are not watched."""
 FIELD_RUN = 30
-"""A field that is not a score is missing when it is unknown on so many pages in a row, after this
+"""Pages in a row: a field that is not a score is missing when it is unknown on them, after this
 crawl has seen it."""
 GONE_AFTER_PAGES = 30
-"""The crawl stops when so many pages in a row can't be read, or have no known score."""
+"""Pages in a row: the crawl stops when none of them can be read, or none has a known score."""
 _WATCHED_SCORES = frozenset(
     column_of(name)
     for kind in SCOREBOARD_KINDS

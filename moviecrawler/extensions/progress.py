@@ -164,7 +164,7 @@ class ProgressLine:
             from tqdm import tqdm  # noqa: PLC0415 - as above
 
             tqdm.monitor_interval = 0
-            # The size of a terminal that does not tell it.
+            # The size of a terminal that does not report it.
             size = {"ncols": 80, "nrows": 24}
             self._bar = tqdm(bar_format="{desc}", leave=False, file=sys.stderr, **size)
             self._drawing = create_looping_call(self.draw)

@@ -119,7 +119,7 @@ class Summary:
             self._note_reason("failed", f"rejected by {who}")
 
     def list_failed(self, reason: str, refused: bool) -> None:
-        """Note why a list page, or what else is no title's, could not be read."""
+        """Note why a list page, or a file of titles, could not be read."""
         if not refused:
             self._note_reason("unread", reason)
 

@@ -82,7 +82,7 @@ _SEASONS_APART = 3
 """Sites count specials and half seasons differently; from this difference on, twice as many seasons
 mean another series."""
 _FILMS = frozenset({"movie", "short", "video"})
-"""IMDb tells these apart; the other sites call all of them movies."""
+"""IMDb distinguishes these; the other sites call all of them movies."""
 _MAY_BE_OTHER = _FILMS | {"series", "other"}
 """IMDb's specials (a comedian's hour) are films on one site and series on another."""
 
@@ -179,8 +179,8 @@ class Match:
         return self.decision == "accepted"
 
 
-def compare(a: Title, b: Title, found: Evidence = NO_EVIDENCE) -> Match:
-    """Compare two titles; `found` is for the source of the page's id."""
+def compare(a: Title, b: Title, of_id: Evidence = NO_EVIDENCE) -> Match:
+    """Compare two titles; `of_id` is the evidence of the source of the page's id."""
     against = contradiction(a, b)
     if against is not None:
         return Match(score=0.0, reasons=[f"but {against}"], decision="refused", is_candidate=False)
@@ -191,7 +191,7 @@ def compare(a: Title, b: Title, found: Evidence = NO_EVIDENCE) -> Match:
     is_same_maker = comparison.directors == "same"
     evidence = [
         Evidence(SAME_ID if is_same_id else 0.0, "same IMDb id"),
-        found,
+        of_id,
         Evidence(
             _LIKENESS.get(comparison.likeness, 0.0),
             "same title" if comparison.likeness == "equal" else "similar title",
@@ -211,7 +211,7 @@ def compare(a: Title, b: Title, found: Evidence = NO_EVIDENCE) -> Match:
     if comparison.likeness == "none":
         reasons.append("but unlike titles")
     score = sum(each.points for each in evidence)
-    id_points = SAME_ID if is_same_id else found.points
+    id_points = SAME_ID if is_same_id else of_id.points
     return Match(
         score=score,
         reasons=reasons,
@@ -289,8 +289,8 @@ def _likeness(a: Title, b: Title) -> Likeness:
     if a.names & b.names or a.further & b.names or a.names & b.further:
         return "equal"
     if (
-        a.names & b.parts
-        or a.parts & b.names
+        a.names & b.short_forms
+        or a.short_forms & b.names
         or any(similar(one, other) for one in a.names for other in b.names)
     ):
         return "near"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from moviecrawler.matching.normalise import names, parts, similar_key
+from moviecrawler.matching.normalise import names, short_forms, similar_key
 from moviecrawler.matching.people import Name, name_words
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class Title:
     """Normalised title, original title, and second titles in brackets behind them."""
     further: frozenset[str]
     """Other normalised titles under which it is known."""
-    parts: frozenset[str]
-    """Normalised parts of its titles, such as those without a subtitle."""
+    short_forms: frozenset[str]
+    """Normalised short forms of its titles, such as those without a subtitle."""
     year: int | None
     dated: int | None
     """Year of its release date; None when that is more than a year from `year`."""
@@ -64,7 +64,7 @@ def prepare(site: str, facts: TitleFacts) -> Title:
         imdb_id=facts.imdb_id,
         names=own,
         further=frozenset(name for title in facts.other_titles for name in names(title)) - own,
-        parts=frozenset(part for title in titles for part in parts(title)) - own,
+        short_forms=frozenset(form for title in titles for form in short_forms(title)) - own,
         year=facts.year,
         dated=dated,
         runtime=facts.runtime_minutes,
@@ -97,7 +97,7 @@ def name_keys(title: Title) -> Iterator[str]:
     """Yield keys; two titles share one whenever they have equal or similar names."""
     yield from title.names
     yield from title.further
-    yield from title.parts
+    yield from title.short_forms
     for name in title.names:
         yield f"={name.replace(' ', '')}"
         yield f"~{similar_key(name)}"

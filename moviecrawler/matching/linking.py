@@ -64,7 +64,7 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
         for key in (*block_keys(title), *maker_keys(title)):
             if found := by_key.get(key):
                 used[key] += len(found)
-                if used[key] <= LARGEST_BLOCK:  # a key that many share says nothing
+                if used[key] <= LARGEST_BLOCK:  # a key that many share is no evidence
                     asking.update(found)
         if not asking or title.imdb_id in known:
             continue
@@ -94,7 +94,7 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
     for pair in sorted(pairs, key=lambda pair: -pair.match.weight):
         candidates[pair.a].append(pair)
 
-    def answer(number: int) -> Linked:
+    def result_of(number: int) -> Linked:
         """Return the result of a record, with the reasons for or against the likeliest title."""
         if not (mine := candidates[number]):
             return Linked()
@@ -119,4 +119,4 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
             ][:_MAX_OTHERS],
         )
 
-    return [answer(number) for number in range(len(records))]
+    return [result_of(number) for number in range(len(records))]

@@ -91,7 +91,7 @@ def complete(movie: Movie, known: Movie) -> Movie:
     if "offers" in changes:
         changes["offers"] = [_with_seen_at(offer, movie, known) for offer in known.offers]
 
-    # Of lists whose parts are fields of their own, such as credits by role, the known parts of an
+    # Of lists with subfields, such as credits by role, the known entries of an
     # unknown kind are added.
     for name, (attribute, kinds) in SUBFIELDS.items():
         wanted = {kind for kind in kinds if column_of(f"{name}.{kind}") in unknown & present}
@@ -101,19 +101,19 @@ def complete(movie: Movie, known: Movie) -> Movie:
     # A page that lacks an external id doesn't state that there is none.
     changes["external_ids"] = known.external_ids | movie.external_ids
 
-    # A newer score gets what is unknown beside its value, such as the count, from the known one.
-    changes["scores"] = [_with_facts(score, known, unknown) for score in changes["scores"]]
+    # A newer score gets its unknown details, such as the count, from the known one.
+    changes["scores"] = [_with_details(score, known, unknown) for score in changes["scores"]]
 
     # What neither of the two knows stays unknown. What the known one states absent is absent, but
     # it says nothing of what is beside a score that it lacks; a score that is kept keeps what was
     # unknown beside it.
     still = unknown & set(known.unknown_fields)
     for score in changes["scores"]:
-        facts = _columns_of_facts(score)
+        details = _columns_of_details(score)
         if known.score(score.kind) is None:
-            still |= facts & unknown - present
+            still |= details & unknown - present
         elif column_of(f"scores.{score.kind}") in unknown:
-            still |= facts & set(known.unknown_fields)
+            still |= details & set(known.unknown_fields)
     if source != "dataset":
         still -= ONLY_IN_DATASETS
     names = columns_of(movie.site, still)
@@ -172,8 +172,8 @@ def _people(movie: Movie, role: Role) -> set[str | None]:
     return {credit.person_id or credit.name for credit in movie.people(role)}
 
 
-def _with_facts(score: Score, known: Movie, unknown: set[str]) -> Score:
-    """Return a score with its unknown facts, such as the count, filled from the known score."""
+def _with_details(score: Score, known: Movie, unknown: set[str]) -> Score:
+    """Return a score with its unknown details, such as the count, filled from the known score."""
     before = known.score(score.kind)
     if before is None:
         return score
@@ -183,6 +183,6 @@ def _with_facts(score: Score, known: Movie, unknown: set[str]) -> Score:
     return replace(score, **{name: getattr(before, name) for name in missing})
 
 
-def _columns_of_facts(score: Score) -> set[str]:
-    """Return the columns of what a score has beside its value."""
-    return {column_of(f"scores.{score.kind}.{fact}") for fact in SCORE_DETAILS}
+def _columns_of_details(score: Score) -> set[str]:
+    """Return the columns of a score's details."""
+    return {column_of(f"scores.{score.kind}.{detail}") for detail in SCORE_DETAILS}

@@ -49,7 +49,7 @@ _NOTE = re.compile(
     r"|.*\b(?:cut|version|edition|remastered|restored|release|dubbed|subtitled|uncut"
     r"|documentary|movie|film|imax|3d|tv|live|short|miniseries|feature)|[\d ]+)"
 )
-"""Texts in brackets that are no second title."""
+"""Texts in brackets that are not a second title."""
 # An owner in front: "Ida Brandt's Lamp".
 _POSSESSOR = re.compile(r"^(?:[^\s:]+\s+){0,2}?[^\s:]+(?:['’]s|s['’])\s+(?=\S)")  # noqa: RUF001
 _WORDS = re.compile(r"[a-z]+|\d+")
@@ -87,7 +87,7 @@ _ABBREVIATIONS = {
     "tome": "volume",
     "vol": "volume",
 }
-"""What words in front of a number stand for; elsewhere "vol" is French."""
+"""Words that abbreviate another one in front of a number; elsewhere "vol" is French."""
 _COUNTED = frozenset(
     {"part", "volume", "chapter", "episode", "season", "series", "book", "act", "number"}
 )
@@ -187,15 +187,15 @@ def _shown_names(title: str) -> list[str]:
     ]
 
 
-def parts(title: str) -> Iterator[str]:
-    """Yield shorter forms of a title, normalised.
+def short_forms(title: str) -> Iterator[str]:
+    """Yield the short forms of a title, normalised.
 
     They are the title without its subtitle, the subtitle alone, and the title without an owner in
     front.
 
-    >>> list(parts("Brewick: The Long Night"))
+    >>> list(short_forms("Brewick: The Long Night"))
     ['brewick', 'long night', 'brewick the long night']
-    >>> list(parts("Ida Brandt's Lamp")), list(parts("Storm 3-D"))
+    >>> list(short_forms("Ida Brandt's Lamp")), list(short_forms("Storm 3-D"))
     (['lamp'], ['storm', 'storm 3'])
     """
     for shown in _shown_names(title):
@@ -204,7 +204,7 @@ def parts(title: str) -> Iterator[str]:
             subtitle = normalise(found[-1])
             number = _part_number(subtitle)
             # "Dune: Part One" is also called "Dune", but "Dune: Part Two" is not, nor is "Dune:
-            # Part Two: The Worm"; "Part Two" alone says nothing.
+            # Part Two: The Worm"; "Part Two" alone is not a name.
             inner = (normalise(part) for part in found[1:-1])
             numbers = {_part_number(part) for part in inner if not part.startswith("episode ")}
             if numbers | {number} <= {None, "1", "a"}:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from anyascii import anyascii
 
 from moviecrawler.basics.texts import fold
-from moviecrawler.matching.normalise import LABEL, normalise, parts
+from moviecrawler.matching.normalise import LABEL, normalise, short_forms
 from moviecrawler.sites.ids import kind_of_id, part_of_series
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _key(kind: str, slug: str) -> str:
     return f"{kind} {normalise(re.sub(r'[-_]+', ' ', slug)).replace(' ', '')}"
 
 
-def title_slug_keys(wanted: TitleFacts) -> set[str]:
+def title_slug_keys(title: TitleFacts) -> set[str]:
     """Return the keys that a title's ids may have: those of its names with and without a subtitle.
 
     Other titles may share them. A title of unknown kind, or a special, has the keys of films and of
@@ -70,11 +70,11 @@ def title_slug_keys(wanted: TitleFacts) -> set[str]:
     """
     kinds = (
         ("film", "series")
-        if wanted.kind in {None, "other"}
+        if title.kind in {None, "other"}
         else ("series",)
-        if wanted.kind in _SERIES
+        if title.kind in _SERIES
         else ("film",)
     )
-    titles = [title for title in (wanted.title, wanted.original_title) if title]
-    slugs = {slugify(name, "_") for title in titles for name in (title, *parts(title))}
+    names = [name for name in (title.title, title.original_title) if name]
+    slugs = {slugify(form, "_") for name in names for form in (name, *short_forms(name))}
     return {_key(kind, slug) for kind in kinds for slug in slugs if slug}

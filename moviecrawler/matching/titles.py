@@ -41,12 +41,12 @@ DAYS_REMEMBERED = 90
 """Days for which a refused page isn't compared with the same title again."""
 
 LARGEST_BLOCK = 2_500
-"""Most pairs that are compared because of one key. A key that more titles share says nothing, and
+"""Most pairs that are compared because of one key. A key that more titles share is no evidence, and
 comparing all of them would take too long."""
 RIVAL_FROM = 0.5
 """Points from which a refused pair may still keep another pair from being accepted."""
 _MOST_OF_ONE_ID = 20
-"""Records of one site that may name one IMDb id. An id that more name says nothing."""
+"""Records of one site that may name one IMDb id. An id that more name is no evidence."""
 _YEARS_APART = 2
 """Years by which a page and a title may differ when the database finds them by their names."""
 
@@ -77,16 +77,16 @@ class Pair(NamedTuple):
     match: Match
 
 
-def verify(wanted: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match:
+def verify(expected: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match:
     """Compare a page with a title of the catalogue; `evidence` says how the page was found.
 
     A page that fits another title of the same name about as well is put under review.
     """
     page = title_of(movie)
     found = _EVIDENCE.get(evidence, NO_EVIDENCE)
-    match = compare(prepare(ID_SITE, wanted), page, found)
+    match = compare(prepare(ID_SITE, expected), page, found)
     if match.accepted and found.points < WIKIDATA and match.score < SAME_ID:
-        for rival in wanted.rivals:
+        for rival in expected.rivals:
             other = compare(prepare(ID_SITE, rival), page)
             if is_rival(other) and other.weight > match.weight - found.points - RIVALS_WITHIN:
                 match.reasons.append(f"but it may be {rival.imdb_id or rival.title} as well")
@@ -158,7 +158,7 @@ def match_titles(movies: Iterable[Movie], crowded: set[str] | None = None) -> li
 
     Args:
         movies: The movies.
-        crowded: Gets the keys that too many movies share to say anything.
+        crowded: Gets the keys that too many movies share to be evidence.
     """
     listed = list(movies)
     titles = dict(enumerate(map(title_of, listed)))

@@ -64,4 +64,4 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
             before.startswith("https:") for before in request.meta.get("redirect_urls", ())
         )
         if led_by_https or (self._http_hosts is not None and url.hostname not in self._http_hosts):
-            raise IgnoreRequest(f"{url.hostname} is asked by https only")
+            raise IgnoreRequest(f"{url.hostname} is requested by https only")

@@ -72,8 +72,8 @@ class MongoPipeline(BatchingPipeline):
     def store_from_settings(cls, settings: BaseSettings) -> MongoStore:
         """Read MONGO_URL and FRESHNESS_MARGIN (seconds)."""
         if not settings.get("MONGO_URL"):
-            # Without a reason, of which Scrapy would warn: a store that is not configured is no
-            # mistake.
+            # Without a reason, of which Scrapy would warn: a store that is not configured is not
+            # a mistake.
             raise NotConfigured
         return MongoStore(settings["MONGO_URL"], settings.getfloat("FRESHNESS_MARGIN", 3600))
 

@@ -72,18 +72,18 @@ spooled."""
 
 
 _IS_COUNTED = "failure_counted"
-"""Key in a request's `meta`: its failure is written. Several signals may tell one failure."""
+"""Key in a request's `meta`: its failure is written. Several signals may report one failure."""
 
 
 class PostgresPipeline(BatchingPipeline):
-    """Writes movies and misses to the database that DATABASE_URL names, and tells its catalogue.
+    """Writes movies and misses to the database that DATABASE_URL names, and updates its catalogue.
 
     When a title is due again is written together with its item.
     """
 
     item_types = (Movie, Miss, ListPage, Fetched, Listed)
-    """The last two are what only the catalogue is told: titles that failed without a Miss, and what
-    lists name."""
+    """The last two are for the catalogue alone: titles that failed without a Miss, and what lists
+    name."""
     # Other processes wait while a batch is written: about a millisecond a title.
     default_limits = Limits(batch_items=100, buffer_items=5_000)
 
@@ -187,7 +187,7 @@ class PostgresStore(Store):
             figures["crowded_searches"] = self._match(
                 cursor, [*stored, *read_changed(cursor, concerned)]
             )
-            _tell_catalogue(cursor, items, news, figures)
+            _update_catalogue(cursor, items, news, figures)
         self.figures.update(figures)
 
     def close(self) -> None:
@@ -267,13 +267,13 @@ class PostgresStore(Store):
         return 0
 
 
-def _tell_catalogue(
+def _update_catalogue(
     cursor: Cursor,
     items: Sequence[Movie | Miss | ListPage],
     news: Sequence[Fetched | Listed],
     figures: Counter[str],
 ) -> None:
-    """Write when the titles of items are due again, and what else the catalogue is told."""
+    """Write when the titles of items are due again, and the news for the catalogue."""
     outcomes = [item.note for item in items if isinstance(item, Noted) and item.note is not None]
     for one in news:
         if isinstance(one, Listed):

@@ -85,8 +85,8 @@ class Bucket:
         role.
         """
         if not settings.get("S3_BUCKET"):
-            # Without a reason, of which Scrapy would warn: a store that is not configured is no
-            # mistake.
+            # Without a reason, of which Scrapy would warn: a store that is not configured is not
+            # a mistake.
             raise NotConfigured
         return cls(
             settings["S3_BUCKET"],

@@ -31,11 +31,11 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _MAX_LINE_BYTES = 1024 * 1024
 """A longer header line means that the file is damaged."""
 _MAX_BLOCK_BYTES = 1024**3
-"""A record that claims to be longer is damaged."""
+"""A record whose header has a larger length is damaged."""
 
 
 class Request(msgspec.Struct, kw_only=True):
-    """Facts of a request that WARC has no header for.
+    """What is known of a request, and has no header in WARC.
 
     They are written as JSON in WARC-JSON-Metadata, as other tools do.
     """
@@ -54,7 +54,7 @@ class Request(msgspec.Struct, kw_only=True):
 
 
 class Answer(Request, kw_only=True):
-    """A site's response as it was sent, with the facts of its request."""
+    """A site's response as it was sent, with what is known of its request."""
 
     url: str
     status: int
@@ -149,7 +149,7 @@ def read_records(file: BinaryIO) -> Iterator[bytes]:
         except (KeyError, ValueError) as error:
             raise ArchiveError(f"no WARC record where one should begin: {first[:40]!r}") from error
         if not 0 <= size <= _MAX_BLOCK_BYTES:
-            raise ArchiveError(f"a record claims to have {fields['content-length'][:40]} bytes")
+            raise ArchiveError(f"a record has a length of {fields['content-length'][:40]} bytes")
         block = file.read(size + len(_END))
         if len(block) != size + len(_END) or not block.endswith(_END):
             raise ArchiveError("the WARC file ends early")
@@ -168,7 +168,7 @@ def _fields(head: bytes) -> dict[str, str]:
 def _pair(line: str) -> tuple[str, str]:
     name, separator, value = line.partition(": ")
     if not separator:
-        raise ValueError(f"{line[:40]!r} is no header")
+        raise ValueError(f"{line[:40]!r} is not a header")
     return name, value
 
 

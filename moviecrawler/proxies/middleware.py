@@ -60,11 +60,12 @@ _OK = 200
 _PROXY_AUTHENTICATION = 407
 _GATEWAY_ERRORS = frozenset({502, 504})
 """Statuses by which a proxy, or a site behind one, says that it got no response."""
-# A proxy is banned after so many failures in a row that may be its fault.
 _MAX_POSSIBLE_FAILURES = 2
-_MAX_RENEWALS = 2  # bans in a row that renew a session; the next one quarantines it
-# When so many proxies fail in a row, the site is to blame, unless another pool is left.
+"""Failures in a row, each perhaps the proxy's fault, after which it is banned."""
+_MAX_RENEWALS = 2
+"""Bans in a row that renew a session; the next one quarantines it."""
 _MAX_FAILING_PROXIES = 3
+"""Proxies that fail in a row, after which the site is to blame, unless another pool is left."""
 _BUSY_CHECK_SECONDS = 0.05
 
 
@@ -102,7 +103,7 @@ class ProxyMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read the settings of `SitePools`.
 
-        Raises NotConfigured when the spider's site is asked directly.
+        Raises NotConfigured when requests to the spider's site are sent directly.
         """
         pools = SitePools.from_settings(crawler.settings)
         site: str | None = getattr(crawler.spider, "site", None)

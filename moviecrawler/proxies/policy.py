@@ -52,7 +52,7 @@ def describe_failure(exception: Exception) -> str:
 def is_proxys_own(exception: Exception) -> bool:
     """Return whether the proxy is certainly to blame.
 
-    It is when it can't be reached, or wants other credentials.
+    It is when it can't be reached, or requires other credentials.
     """
     refused = isinstance(exception, DownloadConnectionRefusedError | CannotResolveHostError)
     return refused or tunnel_status(exception) == "407"

@@ -111,7 +111,7 @@ class Quarantines:
                     )
 
     async def _exchange(self) -> None:
-        """End quarantines whose time is over, send changes, and read those of all workers.
+        """End quarantines that have expired, send changes, and read those of all workers.
 
         Raises FrontierError.
         """
@@ -130,7 +130,7 @@ class Quarantines:
         known = decode_bans(fields)
         for key in fields:
             if key not in known or now - known[key].until > BAN_MEMORY_SECONDS:
-                self._unsent[key] = None  # damaged, or over for long
+                self._unsent[key] = None  # damaged, or expired long ago
         for pool in self._pools:
             for proxy in pool.members.values():
                 if proxy.key is not None and proxy.key not in self._unsent:

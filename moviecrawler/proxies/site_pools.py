@@ -59,8 +59,8 @@ class SitePools:
     pools: Mapping[str, ProxyPool]
     """All pools, by name."""
     orders: Mapping[Site, tuple[ProxyPool, ...]]
-    """The pools of each site, in the order of their use. Other sites are asked directly, and a
-    block stops them."""
+    """The pools of each site, in the order of their use. Requests to other sites are sent
+    directly, and a block stops them."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:

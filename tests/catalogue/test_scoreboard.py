@@ -223,7 +223,7 @@ def test_rows_are_those_that_are_asked_for(
         (["--sort", "yeer"], "--sort: there is no column 'yeer'; there are title, year"),
         (["--sort", "year:up"], "give COLUMN, COLUMN:asc or COLUMN:desc"),
         (["--columns", "title,yeer"], "--columns: there is no column 'yeer'; there are title"),
-        (["--list", "best"], "--list: 'best' is no list that is stored; there are imdb:top"),
+        (["--list", "best"], "--list: 'best' is not a stored list; there are imdb:top"),
         (["--list", "top", "--kind", "season"], "--list"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

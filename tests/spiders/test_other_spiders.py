@@ -89,7 +89,7 @@ def test_a_page_of_a_site_is_fetched_while_queue_and_stores_are_away(
     ended = scrapy(*arguments, "--spider=imdb", data=tmp_path, replica=replica, **AWAY)
     assert ended.code == 0, ended.log
     assert "200" in ended.output or IDS[0] in ended.output
-    assert "No store is opened, as this is no crawl" in ended.log
+    assert "No store is opened, as this is not a crawl" in ended.log
     assert "ERROR" not in ended.log
 
 

@@ -23,8 +23,8 @@ VIEWS: Final = {
     "title_scores": "Each score of a title once: that of its own site, if that is stored.",
     "scoreboard": "One row per title with all sites' scores; seasons and episodes have their own.",
     "series_parts": "What season_scores and episode_scores are made of.",
-    "episode_scores": "One row an episode with every site's scores.",
-    "season_scores": "One row a season with every site's scores, or the mean of its episodes'.",
+    "episode_scores": "One row per episode with all sites' scores.",
+    "season_scores": "One row per season with all sites' scores, or the averages of its episodes.",
     "movies": "Each record with its scores, amounts of money, and the names of its makers.",
 }
 """What a row is, in the order in which they are created: later ones may read earlier ones."""
@@ -85,7 +85,7 @@ def _names(kind: ShownKind) -> tuple[str, str]:
 
 
 def _mean(values: Sequence[str]) -> str:
-    """Return the mean of those of some values that are not null."""
+    """Return the average of the values that are not null."""
     if not values:
         return "NULL"
     total = " + ".join(f"coalesce({value}, 0)" for value in values)
