@@ -77,6 +77,11 @@ class Film:
         """What two rows of one film have in common."""
         return repr((self.site, self.site_id or self.facts))
 
+    def names(self) -> dict[str, object]:
+        """Return what identifies the film for a reader."""
+        of_site = {"site": self.site, "site_id": self.site_id} if self.site_id is not None else {}
+        return {**of_site, "title": self.facts.title, "year": self.facts.year}
+
     @property
     def title(self) -> Title:
         """The film in the form that is compared.
@@ -93,6 +98,15 @@ class UnreadRow:
     title: str
     reason: str
     """Why, with its location."""
+
+    @property
+    def key(self) -> str:
+        """What no other row has."""
+        return self.reason
+
+    def names(self) -> dict[str, object]:
+        """Return what identifies the film for a reader."""
+        return {"title": self.title, "year": None}
 
 
 def read_films(path: Path) -> Iterator[Film | UnreadRow]:

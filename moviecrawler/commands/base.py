@@ -14,7 +14,7 @@ import sys
 import unicodedata
 from argparse import ArgumentTypeError
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
 from scrapy.addons import AddonManager
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 else:
     _Base = object  # Scrapy would list a subclass of ScrapyCommand here as a command
 
-Option = tuple[tuple[str, ...], dict[str, Any]]
-
 NONE = "\N{EN DASH}"
 """Stands for a missing value in tables."""
 _INTERRUPTED = 130
@@ -46,12 +44,17 @@ LEAST_TITLE = 16
 """Columns of a terminal that a title has, at least."""
 
 
-def option(*names: str, **parameters: Any) -> Option:
-    """Return an argument for `BaseCommand.options`.
+class Option(NamedTuple):
+    """An argument of a command, as for `ArgumentParser.add_argument`."""
 
-    It is declared as for `ArgumentParser.add_argument`.
-    """
-    return names, parameters
+    names: tuple[str, ...]
+    parameters: dict[str, Any]
+    """Their types differ, and argparse checks them."""
+
+
+def option(*names: str, **parameters: Any) -> Option:
+    """Return an argument for `BaseCommand.options`."""
+    return Option(names, parameters)
 
 
 def program() -> str:
@@ -97,14 +100,14 @@ class BaseCommand(_Base):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        for names, parameters in self.options:
-            parser.add_argument(*names, **parameters)
+        for own in self.options:
+            parser.add_argument(*own.names, **own.parameters)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         lists = [
-            getattr(opts, names[0])
-            for names, parameters in self.options
-            if parameters.get("nargs") in {"*", "+"}
+            getattr(opts, own.names[0])
+            for own in self.options
+            if own.parameters.get("nargs") in {"*", "+"}
         ]
         # argparse leaves over unknown options, and what follows an option within a list.
         for argument in args:
@@ -159,7 +162,7 @@ def _check_options(command: Command, opts: argparse.Namespace, process: Callable
         name, _, value = text.partition("=")
         if isinstance(settings.get(name), BaseSettings):
             try:
-                msgspec.json.decode(value, type=dict[str, Any])
+                msgspec.json.decode(value, type=dict)
             except msgspec.DecodeError as error:
                 reason = f"{name} is {shown(value)}; set it to a JSON object ({error})"
                 raise UsageError(reason, print_help=False) from error
@@ -188,14 +191,16 @@ if is_program and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def print_json(value: Any, *, indent: int = -1) -> None:
+def print_json(value: object, *, indent: int = -1) -> None:
     """Print a value as a line of JSON; with an indent of 0 or more, as several."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=indent)
     sys.stdout.buffer.write(text + b"\n")
     sys.stdout.buffer.flush()
 
 
-def print_csv(header: Iterable[str], rows: Iterable[Iterable[Any]], *, excel: bool = False) -> None:
+def print_csv(
+    header: Iterable[str], rows: Iterable[Iterable[object]], *, excel: bool = False
+) -> None:
     """Print CSV as the files have it, in UTF-8 wherever it goes."""
     from moviecrawler.pipelines.csv_parts import Encoder
 

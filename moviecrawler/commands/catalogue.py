@@ -80,8 +80,8 @@ class Command(BaseCommand, ScrapyCommand):
             # A default would overwrite an option before the action.
             for argument in own._actions:  # noqa: SLF001
                 argument.default = SUPPRESS
-            for names, parameters in options:
-                own.add_argument(*names, **parameters)
+            for declared in options:
+                own.add_argument(*declared.names, **declared.parameters)
             own.set_defaults(run=run)
 
     def execute(self, opts: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ import gc
 import logging
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
@@ -99,7 +99,7 @@ class Command(BaseCommand, CrawlCommand):
                 f"no spider {args[0]!r}; there are {', '.join(sorted(known))} and {_ALL}",
                 print_help=False,
             )
-        self._tasks: dict[Crawler, Any] = {}
+        self._tasks: dict[Crawler, object] = {}
         try:
             if args[0] == _ALL:
                 self._crawl_all(opts.spargs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 from scrapy.commands import ScrapyCommand
@@ -98,7 +98,7 @@ def _print(letter: DeadLetter, opts: argparse.Namespace) -> None:
     elif opts.action == "list":
         about = facts.get("url") or letter.body[:100]
         parts = (letter.id, _where(letter), facts["at"], about, letter.reason)
-        print("  ".join(map(printable, parts)))
+        print("  ".join(printable(str(part)) for part in parts))
     else:
         for name, value in facts.items():
             print(f"{name + ':':12} {printable(str(value))}")
@@ -109,9 +109,9 @@ def _where(letter: DeadLetter) -> str:
     return f"{letter.run.site} ({letter.run.name})"
 
 
-def _facts(letter: DeadLetter) -> dict[str, Any]:
+def _facts(letter: DeadLetter) -> dict[str, object]:
     """Return all that is known of a dead letter."""
-    facts = {
+    facts: dict[str, object] = {
         "id": letter.id,
         "site": letter.run.site,
         "run": letter.run.name,

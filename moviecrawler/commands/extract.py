@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from moviecrawler.items import Entry, Page
 
 
-Record = dict[str, Any]
+Record = dict[str, object]
 """What is printed of a page."""
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
 from scrapy.commands import ScrapyCommand
 
 from moviecrawler.basics.errors import ConfigurationError
@@ -59,25 +59,26 @@ class Command(BaseCommand, ScrapyCommand):
         A film that is in the list twice is matched once, and printed twice.
         """
         from moviecrawler.catalogue.film_lists import UnreadRow, read_films
-        from moviecrawler.matching.linking import link
+        from moviecrawler.matching.linking import Linked, link
 
         films = list(read_films(opts.films))
+        unread = [film for film in films if isinstance(film, UnreadRow)]
         records = {
             film.key: film.title for film in reversed(films) if not isinstance(film, UnreadRow)
         }
         left_out: list[str] = []
-        found = dict(
-            zip(records, link(list(records.values()), self._titles(opts, left_out)), strict=True)
-        )
+        results = link(list(records.values()), self._titles(opts, left_out))
+        linked = dict(zip(records, results, strict=True))
+        linked |= {film.key: Linked(reasons=[film.reason]) for film in unread}
         if opts.format == "csv":
-            _print_csv(films, found)
+            print_csv(_CSV_COLUMNS, (_csv_row(film, linked[film.key]) for film in films))
         else:
             for film in films:
-                print_json(_answer(film, found))
-        unread = [film.reason for film in films if isinstance(film, UnreadRow)]
-        for reasons, what in ((unread, "films could not be read"), (left_out, "titles left out")):
-            if reasons:
-                self.fail(f"{len(reasons):,} {what}, the first: {reasons[0]}")
+                print_json({**film.names(), **asdict(linked[film.key])})
+        if unread:
+            self.fail(f"{len(unread):,} films could not be read, the first: {unread[0].reason}")
+        if left_out:
+            self.fail(f"{len(left_out):,} titles left out, the first: {left_out[0]}")
 
     def _titles(self, opts: argparse.Namespace, left_out: list[str]) -> Iterator[Title]:
         """Yield the titles that the films are compared with, and say which these are."""
@@ -116,21 +117,7 @@ class Command(BaseCommand, ScrapyCommand):
         return sources
 
 
-def _answer(film: Film | UnreadRow, found: dict[str, Linked]) -> dict[str, Any]:
-    from moviecrawler.catalogue.film_lists import UnreadRow
-    from moviecrawler.matching.linking import Linked
-
-    if isinstance(film, UnreadRow):
-        unread = Linked(reasons=[film.reason])
-        return {"title": film.title, "year": None, **msgspec.to_builtins(unread)}
-    given: dict[str, Any] = {}
-    if film.site_id is not None:
-        given = {"site": film.site, "site_id": film.site_id}
-    named = {"title": film.facts.title, "year": film.facts.year}
-    return {**given, **named, **msgspec.to_builtins(found[film.key])}
-
-
-def _print_csv(films: list[Film | UnreadRow], found: dict[str, Linked]) -> None:
-    answers = (_answer(film, found) for film in films)
-    rows = (answer | {"reason": ", ".join(answer["reasons"])} for answer in answers)
-    print_csv(_CSV_COLUMNS, ([row[name] for name in _CSV_COLUMNS] for row in rows))
+def _csv_row(film: Film | UnreadRow, linked: Linked) -> list[object]:
+    names = film.names()
+    reasons = ", ".join(linked.reasons)
+    return [names["title"], names["year"], linked.imdb_id, linked.decision, reasons]
