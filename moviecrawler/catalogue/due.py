@@ -9,7 +9,7 @@ import asyncio
 import random
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from moviecrawler.basics.clock import utc_now, utc_text
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from datetime import datetime
 
-    from moviecrawler.database.connection import Cursor, Database
+    from moviecrawler.database.connection import Cursor, Database, Row
     from moviecrawler.frontier.contract import Backend, RunName
     from moviecrawler.items import Site
     from moviecrawler.matching.facts import IdSource, TitleFacts
@@ -225,7 +225,7 @@ def _listed_ids(
     }
 
 
-def _is_sure(site: Site, row: Any) -> bool:
+def _is_sure(site: Site, row: Row) -> bool:
     """Return whether the page needs no comparison with the title.
 
     An example is a record that was matched already.
@@ -233,7 +233,7 @@ def _is_sure(site: Site, row: Any) -> bool:
     return row.id_verified or site == ID_SITE or row.id_source in {None, "joined"}
 
 
-def _years_apart(row: Any, title: TitleFacts) -> int:
+def _years_apart(row: Row, title: TitleFacts) -> int:
     """Return the distance of a listed title's year from a title's.
 
     Without that year it is the distance of the year in its id; 1 when one is unknown.

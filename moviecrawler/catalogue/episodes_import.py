@@ -6,7 +6,7 @@ An import is one transaction, so that a killed one changes nothing.
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import json
 
@@ -41,7 +41,7 @@ FROM episodes e LEFT JOIN names USING (tconst) LEFT JOIN ratings USING (tconst)
 _EPISODES_ONLY = "tconst IN (SELECT tconst FROM episodes)"
 _MAX_TITLE_CHARS = 500
 
-Row = tuple[Any, ...]
+Row = tuple[object, ...]
 
 
 class ImdbEpisodes(ImdbFiles):
@@ -60,7 +60,7 @@ class ImdbEpisodes(ImdbFiles):
             tables.load("names", "title.basics", _EPISODES_ONLY, once=True)
             tables.load("ratings", "title.ratings", _EPISODES_ONLY, once=True)
             for site_id, *rows in tables.select(_ROWS):
-                found: list[Any] = []
+                found: list[object] = []
                 for row, (dataset, read) in zip(rows, _READERS.items(), strict=True):
                     try:
                         found += read(row)

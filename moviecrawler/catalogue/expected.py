@@ -5,7 +5,7 @@ A title's rivals are other titles of the same name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from psycopg2.extras import NamedTupleCursor
 
@@ -17,7 +17,7 @@ from moviecrawler.sites import ID_SITE
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from moviecrawler.database.connection import Cursor, Database
+    from moviecrawler.database.connection import Cursor, Database, Row
     from moviecrawler.matching.forms import Title
     from moviecrawler.sites import Site
 
@@ -65,7 +65,7 @@ def known_titles(store: Database) -> Iterator[Title]:
                 yield prepare(ID_SITE, _facts(row))
 
 
-def _facts(row: Any, rivals: list[TitleFacts] | None = None) -> TitleFacts:
+def _facts(row: Row, rivals: list[TitleFacts] | None = None) -> TitleFacts:
     """Return a row of known.sql, whose columns but title_id are fields of TitleFacts."""
     facts = row._asdict()
     del facts["title_id"]

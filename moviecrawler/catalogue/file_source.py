@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _MAX_DAMAGED_ROWS = 1_000
 """A file with more damaged rows is refused."""
 
+Row = Any
+"""An `ImportRow`, or the columns of an episode, which a source of its own imports."""
+
 
 class FileSource(ABC):
     """A source of titles."""
@@ -93,11 +96,10 @@ class FileSource(ABC):
                 hashed.update(path.name.encode() + file_digest(file, "blake2b").digest())
         return hashed.hexdigest()
 
-    def rows(self) -> Iterator[Any]:
+    def rows(self) -> Iterator[Row]:
         """Return the rows in an order that depends on the version alone.
 
-        They are `ImportRow`s, but for episodes. Iterating raises ExtractionError when a file is
-        damaged.
+        Iterating raises ExtractionError when a file is damaged.
         """
         self.rows_read = 0
         self.damaged = 0
@@ -107,7 +109,7 @@ class FileSource(ABC):
             yield row
 
     @abstractmethod
-    def read(self) -> Iterator[Any]:
+    def read(self) -> Iterator[Row]:
         """Yield the rows for `rows`."""
 
     def import_into(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from msgspec import Meta
@@ -150,22 +150,18 @@ def _film(cells: Mapping[str, object], location: str) -> Film:
     """
     if not str(cells.get("title") or "").strip():
         raise ConfigurationError(f"{location} has no title")
-    known: dict[str, Any] = {}
+    row = _Row()
     for column in _Row.__struct_fields__:
-        if (value := _value(column, cells.get(column))) is None:
-            continue
+        value = _value(column, cells.get(column))
         try:
-            row = converted({column: value}, location, _Row)
+            setattr(row, column, getattr(converted({column: value}, location, _Row), column))
         except ConfigurationError:
             if column in _NEEDED:
                 raise
-            continue
-        known[column] = getattr(row, column)
-    site = known.pop("site", None)
-    site_id = known.pop("site_id", None)
-    for name in ("runtime_minutes", "season_count"):
-        known[name] = known.get(name) or None
-    return Film(site=site, site_id=site_id, facts=TitleFacts(**known))
+    row.runtime_minutes = row.runtime_minutes or None
+    row.season_count = row.season_count or None
+    facts = msgspec.convert(row, TitleFacts, from_attributes=True)
+    return Film(site=row.site, site_id=row.site_id, facts=facts)
 
 
 def _value(column: str, cell: object) -> object:

@@ -24,7 +24,7 @@ class ImportRow:
     """A row of a source: one title, identified by `imdb_id` or by one of TMDB's ids.
 
     A row with `imdb_id`, `title` and `kind` adds an unknown title, and so does one of a person with
-    `imdb_id` alone. Any other row only completes a known one.
+    `imdb_id` alone. All other rows only complete known ones.
     """
 
     imdb_id: str | None = None

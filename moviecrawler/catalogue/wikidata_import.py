@@ -9,7 +9,7 @@ of the service leaves, is refused.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.errors import ConfigurationError, ExtractionError
 from moviecrawler.basics.texts import shown
@@ -129,12 +129,11 @@ def _valid(column: str, value: str) -> str | None:
         return (
             value if value.isdigit() and value.isascii() and 0 < int(value) <= LARGEST_ID else None
         )
-    site: Any = column
     try:
-        site_id = parse_title_id(site, value)
+        site_id = parse_title_id(column, value)
     except ConfigurationError:
         return None
-    part = part_of_series(site, site_id)
+    part = part_of_series(column, site_id)
     if part is None:
         return site_id
     return part.series_id if part.kind == "season" else None

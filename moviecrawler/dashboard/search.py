@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.postgres import PostgresTables
@@ -18,11 +18,10 @@ from moviecrawler.sites.ids import by_authority, imdb_id_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from moviecrawler.database.connection import Row
     from moviecrawler.database.short_transactions import ShortTransactions
     from moviecrawler.items import Movie
 
-Row = Any
-"""A row of psycopg2, which has no types: its columns are attributes."""
 _SEARCH = read_sql("search.sql")
 _BY_ID = (
     "SELECT f.title_id, f.imdb_id, f.title, f.year, f.kind, f.popularity, 1 AS matches,"

@@ -23,7 +23,6 @@ from moviecrawler.dashboard.pages import (
 from moviecrawler.dashboard.rendering import number
 from moviecrawler.dashboard.search import (
     MAX_RANKED,
-    Row,
     Search,
     SeriesGrid,
     colour_of,
@@ -39,6 +38,7 @@ from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from moviecrawler.database.connection import Row
     from moviecrawler.items import Movie
 
 _SIMILAR = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 import psycopg2
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Cursor: TypeAlias = NamedTupleCursor
 """A cursor whose rows have their columns as attributes."""
+Row: TypeAlias = Any
+"""One of its rows: psycopg2 makes a class for each query."""
 _FORM = "postgresql://user:password@host:5432/database"
 _KEEPALIVES = {
     "keepalives_idle": "30",  # seconds, as below
