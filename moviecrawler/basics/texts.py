@@ -63,6 +63,8 @@ def printable(text: str) -> str:
     >>> printable("caf\u00e9 \x1b[31m\n")
     'café \\x1b[31m\\n'
     """
+    if text.isprintable():  # most are, and a table has many
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

@@ -120,9 +120,8 @@ class BaseCommand(_Base):
             sys.stdout.flush()
         except BrokenPipeError:  # the reader of the output is gone, such as `head`
             # Otherwise the interpreter prints an error when it flushes the rest at its end.
-            devnull = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(devnull, sys.stdout.fileno())
-            os.close(devnull)
+            with Path(os.devnull).open("w") as devnull:
+                os.dup2(devnull.fileno(), sys.stdout.fileno())
         except ConfigurationError as error:
             raise UsageError(printable(str(error)), print_help=False) from error
         except sqlite3.Error as error:
@@ -221,18 +220,19 @@ def score_text(kind: str, value: float | None) -> str:
     return f"{value:{score.form}}{score.unit}" if score else f"{value:g}"
 
 
-def table_lines(
+def table(
     rows: Sequence[Sequence[str]],
     *,
     right: bool = False,
     width: int | None = None,
     title: int = 0,
-) -> list[str]:
+) -> str:
     """Return rows, the first of them a header, as lines of aligned columns.
 
     With `right`, all but the column `title` are aligned to the right. With a width, that column is
     cut so that the others fit.
     """
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
     if width is not None:
         others = sum(widths) - widths[title] + len(_GAP) * (len(widths) - 1)
@@ -245,7 +245,7 @@ def table_lines(
             space = " " * (columns - columns_of(cell))
             cells.append(space + cell if right and index != title else cell + space)
         lines.append(_GAP.join(cells).rstrip())
-    return lines
+    return "\n".join(lines)
 
 
 def _cut(text: str, columns: int) -> str:

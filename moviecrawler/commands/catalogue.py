@@ -26,7 +26,7 @@ from moviecrawler.commands.base import (
     Option,
     option,
     print_json,
-    table_lines,
+    table,
     whole_number,
 )
 from moviecrawler.items import TitleKind
@@ -240,7 +240,7 @@ def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     }
     head = ["", *(str(site["site"]) for site in sites)]
     rows = [[label, *(_cell(site[name]) for site in sites)] for name, label in names.items()]
-    print("\n".join(table_lines([head, *rows], right=True)))
+    print(table([head, *rows], right=True))
 
 
 def _cell(value: date | float | str | None) -> str:

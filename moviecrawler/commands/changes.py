@@ -11,7 +11,6 @@ from scrapy.commands import ScrapyCommand
 
 from moviecrawler.basics.clock import utc_text
 from moviecrawler.basics.errors import ConfigurationError, FrontierError
-from moviecrawler.basics.texts import printable
 from moviecrawler.commands.base import (
     NONE,
     SITE,
@@ -21,7 +20,7 @@ from moviecrawler.commands.base import (
     print_json,
     program,
     score_text,
-    table_lines,
+    table,
 )
 from moviecrawler.sites import SCORES, SITES
 
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.database.changes import Change
     from moviecrawler.items import Site
+
+_HEADER = ("Title", "Year", "What", "Before", "Now")
 
 
 def _time(text: str) -> datetime:
@@ -74,7 +75,7 @@ class Command(BaseCommand, ScrapyCommand):
         elif opts.format == "csv":
             print_csv(COLUMNS, map(astuple, changes))
         elif changes:
-            print("\n".join(_table(changes)))
+            print(table([_HEADER, *map(_cells, changes)]))
         else:
             times = {utc_text(time.timestamp()) for time in since.values()}
             print(f"nothing has changed since {min(times)}")
@@ -104,18 +105,12 @@ class Command(BaseCommand, ScrapyCommand):
         return known
 
 
-def _table(changes: list[Change]) -> list[str]:
-    header = ["Title", "Year", "What", "Before", "Now"]
-    return table_lines([header, *map(_cells, changes)])
-
-
 def _cells(change: Change) -> list[str]:
-    title = printable(change.title)
     year = NONE if change.year is None else str(change.year)
     if change.score is not None:
         what = f"{SCORES[change.score].name} {change.change}"
         values = [score_text(change.score, value) for value in (change.before, change.now)]
-        return [title, year, what, *values]
+        return [change.title, year, what, *values]
     facts = [change.provider, change.offer, change.country, change.quality]
     named = ", ".join(fact for fact in facts if fact)
-    return [title, year, printable(f"{change.change}{': ' if named else ''}{named}"), "", ""]
+    return [change.title, year, f"{change.change}{': ' if named else ''}{named}", "", ""]

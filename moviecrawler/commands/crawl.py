@@ -17,6 +17,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from moviecrawler.basics.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.basics.texts import printable
 from moviecrawler.commands.base import BaseCommand
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     import argparse
@@ -39,7 +40,7 @@ _MAX_UNKNOWN = 10
 
 
 class Command(BaseCommand, CrawlCommand):
-    """Scrapy's command, with an exit code that says what became of all that was requested."""
+    """Scrapy's command, with an exit code for what became of the requested titles."""
 
     # Scrapy sets both before a command runs.
     crawler_process: AsyncCrawlerProcess
@@ -48,8 +49,6 @@ class Command(BaseCommand, CrawlCommand):
     arguments = "[options] SPIDER"
 
     def short_desc(self) -> str:
-        from moviecrawler.sites import SITES
-
         return f"Crawl a site: {', '.join(SITES)}; or all of them: {_ALL}"
 
     def long_desc(self) -> str:
@@ -63,16 +62,14 @@ class Command(BaseCommand, CrawlCommand):
             " episodes=yes (those of the series, too), and credits=full (the page of all credits)."
             f" `{_ALL}` takes ids and URLs of any site, fetches each title from all sites where its"
             " id is known, also from the file that wikidata=PATH names, and takes no list."
-            " Exit code 0: all that was requested is stored, or its site says that there is none;"
-            " 1: something is not, or the site refused us or could not be reached;"
-            " 2: wrong usage; 3: unfinished and in order, so that the same command goes on."
+            " Exit code 0: each requested title is stored, or its site has none;"
+            " 1: one is not, or the site is blocking us or can't be reached;"
+            " 2: wrong usage; 3: unfinished and in order: the same command continues."
         )
 
     @staticmethod
     def arguments_of_all(spiders: SpiderLoaderProtocol) -> set[str]:
         """Return the names of the arguments that `all` takes."""
-        from moviecrawler.sites import SITES
-
         return {"wikidata"}.union(*(_arguments_of(spiders, site) for site in SITES)) - {"list"}
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -122,7 +119,6 @@ class Command(BaseCommand, CrawlCommand):
         """Crawl all sites in this process, and write one summary."""
         from moviecrawler.extensions.summary import Summary, joint_lines
         from moviecrawler.frontier.account import exit_code
-        from moviecrawler.sites import SITES
 
         plan = _PlanForAll(self.settings, self.crawler_process.spider_loader, arguments)
         chosen = [
@@ -176,14 +172,13 @@ class Command(BaseCommand, CrawlCommand):
 
 
 class _PlanForAll:
-    """What `all` requests of each site."""
+    """What `all` requests from each site."""
 
     def __init__(
         self, settings: Settings, spiders: SpiderLoaderProtocol, arguments: Mapping[str, str]
     ) -> None:
         """Read the arguments. Raises ConfigurationError."""
         from moviecrawler.catalogue.id_lists import read_films
-        from moviecrawler.sites import SITES
 
         known = Command.arguments_of_all(spiders)
         if "list" in arguments:
@@ -221,7 +216,7 @@ class _PlanForAll:
         find_ids(self._settings, self._films, self._wikidata)
 
     def next_arguments(self, site: Site) -> dict[str, str] | None:
-        """Return the arguments of a site's next crawl; None when nothing new is known for it."""
+        """Return the arguments of a site's next crawl; None when no new id is known there."""
         from moviecrawler.spiders.arguments import KNOWN_IDS
 
         given = self._arguments[site]
@@ -250,7 +245,7 @@ class _PlanForAll:
             running.discard(sender)
             if running or sender.stats.get_value("finish_reason") == "shutdown":
                 return
-            with suppress(MovieCrawlerError):  # what was known before is crawled
+            with suppress(MovieCrawlerError):  # the ids that were known before are crawled
                 self._find_ids()
             for site in self._requested:
                 if given := self.next_arguments(site):
@@ -266,7 +261,7 @@ class _PlanForAll:
             follow(crawler)
 
     def describe_unknown(self) -> str:
-        """Return the titles that were not requested of a site, as their ids there are unknown."""
+        """Return the titles that were not requested from a site, as their ids there are unknown."""
         parts = []
         for site in self._requested:
             unknown = [film for film in self._films if site not in film.ids]

@@ -19,7 +19,7 @@ from moviecrawler.commands.base import (
     BaseCommand,
     option,
     print_json,
-    table_lines,
+    table,
 )
 from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.progress import figures_of
@@ -79,8 +79,9 @@ class Command(BaseCommand, ScrapyCommand):
         if opts.json:
             print_json({"runs": [figures_of(run) for run in shown]})
         elif shown:
-            table = table_lines([_HEADER, *map(_cells, shown)], right=True)
-            print("\n".join([*table, *_sentences(shown)]))
+            print(table([_HEADER, *map(_cells, shown)], right=True))
+            for sentence in _sentences(shown):
+                print(sentence)
         elif opts.run is not None:
             self.fail(f"there is no run {opts.run!r}")
         else:
@@ -128,7 +129,7 @@ def _cells(report: RunReport) -> tuple[str, ...]:
         f"{60 * report.per_second:,.0f}",
         NONE if left is None else str(timedelta(seconds=round(left))),
         f"{site.used_today:,}" + ("" if per_day is None else f" of {per_day:,}"),
-        printable(report.run),
+        report.run,
     )
 
 

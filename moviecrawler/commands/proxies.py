@@ -12,7 +12,7 @@ from scrapy.commands import ScrapyCommand
 
 from moviecrawler.basics.clock import utc_text
 from moviecrawler.basics.errors import ConfigurationError
-from moviecrawler.commands.base import JSON, NONE, BaseCommand, option, print_json, table_lines
+from moviecrawler.commands.base import JSON, NONE, BaseCommand, option, print_json, table
 from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Command(BaseCommand, ScrapyCommand):
             for row in rows:
                 print_json(row)
         else:
-            print("\n".join(table_lines([Row.__struct_fields__, *map(_cells, rows)])))
+            print(table([Row.__struct_fields__, *map(_cells, rows)]))
 
 
 async def _read_bans(queue: Backend) -> dict[Site, dict[str, Ban]]:

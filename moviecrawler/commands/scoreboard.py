@@ -30,7 +30,7 @@ from moviecrawler.commands.base import (
     print_json,
     program,
     score_text,
-    table_lines,
+    table,
     whole_number,
 )
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCOREBOARD_KINDS, SCORES, SITES
@@ -95,7 +95,7 @@ class Command(BaseCommand, ScrapyCommand):
             "--kind",
             choices=["movie", "series", "season", "episode"],
             help="print these only; default: all but seasons and episodes. "
-            "IMDb's rating of a season is the mean of its episodes",
+            "IMDb's rating of a season is the average of its episodes",
         ),
         option(
             "--list",
@@ -198,10 +198,8 @@ class Command(BaseCommand, ScrapyCommand):
             self.fail(f"{tables.name} holds no title {named!r}")
         elif len(found) > 1:
             shown = [read_title(tables, title_id) for title_id in found[:_MAX_FOUND]]
-            lines = [
-                [printable(t.title), _shown(t.year), t.kind, t.sites[0].site_id] for t in shown
-            ]
-            print("\n".join(table_lines([["Title", "Year", "Kind", "Id"], *lines])))
+            lines = [[t.title, _shown(t.year), t.kind, t.sites[0].site_id] for t in shown]
+            print(table([["Title", "Year", "Kind", "Id"], *lines]))
             self.fail(f"{len(found):,} titles are {named!r}; give an id, or more words")
         elif opts.format in {"csv", "parquet"}:
             opts.where = f"title_id = {found[0]}"
@@ -211,7 +209,7 @@ class Command(BaseCommand, ScrapyCommand):
             if opts.format == "json":
                 print_json(title, indent=2)
             else:
-                print("\n".join(_title_lines(title)))
+                print(_describe(title))
 
 
 def _crawl_first(kind: TitleKind | None, folder: Path | None = None) -> str:
@@ -329,10 +327,9 @@ def _plain_table(rows: Sequence[Row]) -> str:
     from moviecrawler.pipelines.csv_export import csv_cell
 
     cells = [
-        [NONE if value is None else printable(str(csv_cell(value))) for value in row.values()]
-        for row in rows
+        [NONE if value is None else str(csv_cell(value)) for value in row.values()] for row in rows
     ]
-    return "\n".join(table_lines([list(rows[0]), *cells]))
+    return table([list(rows[0]), *cells])
 
 
 def render_table(rows: Sequence[Row], width: int = 100) -> str:
@@ -341,7 +338,7 @@ def render_table(rows: Sequence[Row], width: int = 100) -> str:
     Columns that do not fit into the width are left out, such as votes.
     """
     is_wide = width >= _FULL_NAMES_MIN_WIDTH
-    title = ["Title", *(printable(_full_title(row)) for row in rows)]
+    title = ["Title", *(_full_title(row) for row in rows)]
     year = ["Year", *(_shown(row["year"]) for row in rows)]
     kind = ["Kind", *(row.get("kind", "") for row in rows)]
     votes = ["Votes", *(_shown(row["imdb_votes"], ",") for row in rows)]
@@ -350,27 +347,29 @@ def render_table(rows: Sequence[Row], width: int = 100) -> str:
         [_heading(score, is_wide=is_wide), *(_score(row, score) for row in rows)]
         for score in [ID_SITE, *(score for score in SCOREBOARD_KINDS if score != ID_SITE)]
     ]
-    table = [title, year, kind, first, votes, *others, imdb_id]
+    columns = [title, year, kind, first, votes, *others, imdb_id]
     if "rank" in rows[0]:
-        table.insert(0, ["Rank", *(str(row["rank"]) for row in rows)])
+        columns.insert(0, ["Rank", *(str(row["rank"]) for row in rows)])
     if width < _ID_MIN_WIDTH:
-        table.remove(imdb_id)
+        columns.remove(imdb_id)
     if len(set(kind[1:])) == 1:
-        table.remove(kind)
+        columns.remove(kind)
     for column in (imdb_id, votes, kind, *reversed(others)):
-        if column in table and _min_width(table, title) > width:
-            table.remove(column)
-    lines = list(zip(*table, strict=True))
-    shown = table_lines(lines, right=True, width=width, title=table.index(title))
+        if column in columns and _min_width(columns, title) > width:
+            columns.remove(column)
+    lines = list(zip(*columns, strict=True))
+    shown = table(lines, right=True, width=width, title=columns.index(title))
     if any(_is_derived(row) for row in rows):
-        shown.append("* derived: the mean of the season's episodes, weighted by votes")
-    return "\n".join(shown)
+        shown += "\n* derived: the average of the season's episodes, weighted by votes"
+    return shown
 
 
-def _min_width(table: Sequence[Sequence[str]], title: Sequence[str]) -> int:
+def _min_width(columns: Sequence[Sequence[str]], title: Sequence[str]) -> int:
     """Return how many columns of a terminal a table takes when its titles are cut."""
-    widths = [LEAST_TITLE if column is title else max(map(columns_of, column)) for column in table]
-    return sum(widths) + 2 * (len(table) - 1)
+    widths = [
+        LEAST_TITLE if column is title else max(map(columns_of, column)) for column in columns
+    ]
+    return sum(widths) + 2 * (len(columns) - 1)
 
 
 def _heading(kind: ScoreKind, *, is_wide: bool) -> str:
@@ -414,31 +413,31 @@ def _shown(value: float | None, form: str = "g") -> str:
 # --- One title ------------------------------------------------------------------------------------
 
 
-def _title_lines(title: WholeTitle) -> list[str]:
-    """Return what all sites say of a title."""
-    facts = [title.kind, *([f"{title.runtime_minutes} min"] if title.runtime_minutes else [])]
-    lines = [f"{title.title} ({title.year or '?'}), {', '.join(facts)}", ""]
+def _describe(title: WholeTitle) -> str:
+    """Return what all sites have on a title, in lines."""
+    runtime = f", {title.runtime_minutes} min" if title.runtime_minutes else ""
+    lines = [printable(f"{title.title} ({title.year or '?'}), {title.kind}{runtime}"), ""]
     scores = [["Site", "Score", "Value", "Count", "Read"]]
     for page in title.sites:
         cells = map(_score_cells, page.scores) if page.scores else [[NONE] * 3]
         scores += [[SITES[page.site].name, *row, page.read_at[:10]] for row in cells]
-    lines += [*table_lines(scores), "", *(page.url for page in title.sites)]
+    lines += [table(scores), "", *(printable(page.url) for page in title.sites)]
     if title.matched_by:
-        lines += ["", *(f"one title: {reasons}" for reasons in title.matched_by)]
+        lines += ["", *(printable(f"one title: {reasons}") for reasons in title.matched_by)]
     if title.offers:
-        lines += ["", "to watch:"]
-        lines += ["  " + ", ".join(map(str, filter(None, _offer(each)))) for each in title.offers]
+        lines += ["", "to watch:", *map(_offer, title.offers)]
     history = [
         [_minute(point.since or ""), SITES[point.site].name, *_score_cells(point)]
         for point in title.history
     ]
-    lines += ["", *table_lines([["Since (UTC)", "Site", "Score", "Value", "Count"], *history])]
-    return [printable(line) for line in lines]
+    lines += ["", table([["Since (UTC)", "Site", "Score", "Value", "Count"], *history])]
+    return "\n".join(lines)
 
 
-def _offer(offer: Watching) -> tuple[str | None, ...]:
+def _offer(offer: Watching) -> str:
     price = None if offer.price is None else f"{offer.price:g} {offer.currency}"
-    return offer.provider, offer.kind, offer.country, offer.quality, price
+    facts = [offer.provider, offer.kind, offer.country, offer.quality, price]
+    return "  " + printable(", ".join(filter(None, facts)))
 
 
 def _minute(time: str) -> str:
