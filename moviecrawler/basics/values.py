@@ -67,7 +67,8 @@ def parse_count(text: str) -> int:
     unit = found["unit"].lower()
     if decimals and not unit:
         raise ValueError(f"{text!r} is not a count")
-    return int(whole + decimals) * _UNITS[unit] // 10 ** len(decimals)
+    scale: int = 10 ** len(decimals)
+    return int(whole + decimals) * _UNITS[unit] // scale
 
 
 def parse_runtime(text: str) -> int:

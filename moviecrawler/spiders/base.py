@@ -6,7 +6,7 @@ import logging
 import re
 from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -156,7 +156,7 @@ class MovieSpider(RunSpider):
     home: str
     """That of the pages."""
 
-    def __init_subclass__(cls, **given: Any) -> None:
+    def __init_subclass__(cls, **given: object) -> None:
         """Name the site's hosts on the class, as Scrapy finds the spider of a URL by them."""
         super().__init_subclass__(**given)
         if "site" in vars(cls):
@@ -217,10 +217,9 @@ class MovieSpider(RunSpider):
                 "skip_newer_than is given, and needs SQLITE_ENABLED or DATABASE_URL; remove it"
             )
         home = settings[cls.profile.home_setting]
-        if known_ids := arguments.get(KNOWN_IDS):  # of `scrapy crawl all`
-            films = read_films({cls.site: home}, known_ids, None)
-        else:
-            films = read_films({cls.site: home}, arguments.get("ids"), arguments.get("file"))
+        known_ids = arguments.get(KNOWN_IDS)  # of `scrapy crawl all`
+        file = None if known_ids else arguments.get("file")
+        films = read_films({cls.site: home}, known_ids or arguments.get("ids"), file)
         unnamed = [film for film in films if not film.ids]
         list_name = arguments.get("list")
         if list_name is None and not is_due and not films:
@@ -255,7 +254,7 @@ class MovieSpider(RunSpider):
         return {"list": [*cls.profile.lists, *cls.profile.sitemaps], "lane": ["due"]}
 
     @classmethod
-    def describe_arguments(cls) -> list[dict[str, Any]]:
+    def describe_arguments(cls) -> list[dict[str, object]]:
         """Return each argument as a form needs it. It is called when an egg is deployed."""
         choices = cls.choices()
         return [
@@ -264,7 +263,7 @@ class MovieSpider(RunSpider):
         ]
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
+    def from_crawler(cls, crawler: Crawler, *args: object, **arguments: object) -> Self:
         """Create the spider from its arguments, none of which becomes an attribute unchecked.
 
         A Python program may give numbers, lists and paths. What a subclass has added to `arguments`
@@ -336,7 +335,7 @@ class MovieSpider(RunSpider):
 
         One for a title that is due is queued again whenever it is due.
         """
-        known: dict[str, Any] = {"site_id": site_id, "found": found}
+        known: dict[str, object] = {"site_id": site_id, "found": found}
         if due is not None:
             known["due"] = due
         return Request(
@@ -396,7 +395,7 @@ class MovieSpider(RunSpider):
 
     # --- Reading titles ---------------------------------------------------------------------------
 
-    def parse(self, response: Response, **_: Any) -> Iterator[Result]:
+    def parse(self, response: Response, **_: object) -> Iterator[Result]:
         """Read the page of a title, as `scrapy parse` asks for it."""
         yield from self.parse_title(response)
 
@@ -423,7 +422,7 @@ class MovieSpider(RunSpider):
         if site_id is None:
             self.logger.error("%s is no page of a title", response.url)
             return
-        now = fetched_at(response.meta)
+        now = fetched_at(response)
         try:
             movie, seasons = self._read_requested(response, site_id)
         except ExtractionError as error:
@@ -506,7 +505,7 @@ class MovieSpider(RunSpider):
         if isinstance(failure.value, Closed | Fresh):
             return
         outcome, reason = outcome_of(failure)
-        now = fetched_at(request.meta)
+        now = fetched_at(request)
         note = outcome_of_title(self.site, site_id, due, now)
         if not isinstance(failure.value, HttpError | Disallowed):
             note.outcome = "put off"  # by the network, or by us

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
@@ -26,7 +26,7 @@ SCHEDULER = "moviecrawler.frontier.scheduler.FrontierScheduler"
 REDIS_SCHEDULER = "moviecrawler.frontier.redis_backend.RedisFrontierScheduler"
 
 # --- Plain settings, each with the reason why it differs from Scrapy's own ------------------------
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: dict[str, object] = {
     **SCRAPYS,
     # Tries after the first; read by BackoffRetryMiddleware.
     "RETRY_TIMES": 3,
@@ -182,7 +182,7 @@ def leave_out(settings: BaseSettings, name: str, paths: Collection[str]) -> None
     settings.set(name, changed, priority=settings.getpriority(name) or 0)
 
 
-def _set_default(settings: BaseSettings, name: str, value: Any) -> None:
+def _set_default(settings: BaseSettings, name: str, value: object) -> None:
     """Set a plain setting if it has Scrapy's default."""
     if not settings.getpriority(name):
         settings.set(name, value, priority="addon")
@@ -197,7 +197,7 @@ def list_components(settings: BaseSettings, name: str, components: dict[str, int
         _replace(settings, name, {**listed, **added})
 
 
-def _replace(settings: BaseSettings, name: str, value: Any) -> None:
+def _replace(settings: BaseSettings, name: str, value: object) -> None:
     """Replace the value of a setting, whoever has set it.
 
     When a crawl begins, Scrapy sets once more what its user has set, with the priority that it had.
@@ -206,7 +206,7 @@ def _replace(settings: BaseSettings, name: str, value: Any) -> None:
     settings.set(name, value, priority=priority + 1 if priority else "addon")
 
 
-def _path_of(component: Any) -> str:
+def _path_of(component: str | type[object]) -> str:
     """Return the import path of a component, which may be listed as the class itself."""
     if isinstance(component, str):
         return component

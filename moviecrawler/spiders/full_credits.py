@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from scrapy import Request
 
@@ -79,14 +79,14 @@ class FullCreditsSpider(DatasetSpider):
         )
 
     def parse_credits(
-        self, response: Response, site_id: str, movie: Movie, **_: Any
+        self, response: Response, site_id: str, movie: Movie, **_: object
     ) -> Iterator[Result]:
         """Yield a title with its full credits."""
         try:
             full = self._read_requested(response, site_id)[0]
         except ExtractionError as error:
             self.report_unread(site_id, error, response)
-            yield from self._without_full_credits(movie, "failed", str(error), response.meta)
+            yield from self._without_full_credits(movie, "failed", str(error), response)
             return
         yield with_credits(movie, full)
 
@@ -95,13 +95,13 @@ class FullCreditsSpider(DatasetSpider):
         request: Request = failure.request  # type: ignore[attr-defined]
         if not isinstance(failure.value, Closed):
             movie = request.cb_kwargs["movie"]
-            yield from self._without_full_credits(movie, *outcome_of(failure), request.meta)
+            yield from self._without_full_credits(movie, *outcome_of(failure), request)
 
     def _without_full_credits(
-        self, movie: Movie, outcome: str, reason: str, meta: Mapping[str, Any]
+        self, movie: Movie, outcome: str, reason: str, page: Request | Response
     ) -> Iterator[Result]:
         """Yield a title as its own page has it, and a Miss unless the site has no such page."""
         yield movie
         if outcome != "absent":
             why = f"full credits: {reason}"
-            yield from self.title_missed(str(movie.site_id), outcome, why, fetched_at(meta))
+            yield from self.title_missed(str(movie.site_id), outcome, why, fetched_at(page))

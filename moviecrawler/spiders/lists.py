@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import Request
 
@@ -71,7 +71,7 @@ class ListSpider(MovieSpider):
         )
 
     def list_page(
-        self, url: str, callback: Callable[..., Any], expects: str = "page", **known: Any
+        self, url: str, callback: Callable[..., object], expects: str, **known: object
     ) -> Request:
         """Return the request for a page of a list, whose callback gets what is `known` of it."""
         return Request(
@@ -176,7 +176,7 @@ class ListSpider(MovieSpider):
             ends=ends,
             entries=[ListEntry(site_id=ranked[rank], rank=rank) for rank in sorted(ranked)],
             total=listing.total,
-            read_at=fetched_at(response.meta),
+            read_at=fetched_at(response),
         )
         if self.plan.is_due:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
@@ -57,7 +57,7 @@ class TerseLogFormatter(LogFormatter):
 
     def dropped(
         self,
-        item: Any,
+        item: object,
         exception: BaseException,
         response: Response | Failure | None,  # noqa: ARG002 - Scrapy's own signature
         spider: Spider,

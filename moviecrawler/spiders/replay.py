@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import cached_property
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from scrapy import Request
@@ -87,7 +87,7 @@ class ReplaySpider(RunSpider):
 
     @classmethod
     def from_crawler(
-        cls, crawler: Crawler, readers: Iterable[type[MovieSpider]], **attributes: Any
+        cls, crawler: Crawler, readers: Iterable[type[MovieSpider]], **attributes: object
     ) -> Self:
         """Take the archive, the keys of its files, what describes them, and who reads the pages."""
         spider = super().from_crawler(crawler, name="replay", **attributes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calendar import monthrange
 from datetime import date
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from scrapy import Request
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -21,7 +21,6 @@ from moviecrawler.sites.fields import column_of, unknown_fields_of
 from moviecrawler.sites.ids import title_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from scrapy.http import Response
@@ -35,12 +34,12 @@ Result = Movie | Miss | ListPage | Batch | Unchanged | Request
 _NO_SUCH_TITLE = (404, 410)
 
 
-def fetched_at(meta: Mapping[str, Any]) -> datetime:
-    """Return when the archive got a page, by the `meta` of its request.
+def fetched_at(page: Request | Response) -> datetime:
+    """Return when the archive got a page, by its `meta`.
 
     Where pages are not archived, that is now.
     """
-    return meta.get("fetched_at") or utc_now()
+    return page.meta.get("fetched_at") or utc_now()
 
 
 def release_of(release_date: str | None, year: int | None) -> date | None:
