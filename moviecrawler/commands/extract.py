@@ -92,8 +92,7 @@ def _record(name: str, url: str | None) -> Record:
     try:
         body = Path(name).read_bytes()
         if sign := block_sign(body):
-            kind, reason = sign
-            return {"block": f"no page, but a {kind}: {reason}"}
+            return {"block": f"no page, but a {sign.kind}: {sign.reason}"}
         return page_record(read_page(body, url))
     except ExtractionError as error:
         return {"error": str(error)}

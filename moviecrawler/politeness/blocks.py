@@ -24,8 +24,6 @@ USUAL_PAUSE = 24 * HOUR
 THROTTLE_PAUSE = 6 * HOUR
 """Seconds of pause after several unexpected pages in a row."""
 
-_Stop = Literal["challenge", "refusal"]
-
 SMALLEST_PAGE = 2048
 """Bytes; no page of the sites is smaller."""
 _LARGEST_CHALLENGE = 16 * 1024
@@ -33,21 +31,21 @@ _LARGEST_CHALLENGE = 16 * 1024
 _CLOUDFLARE_TITLE = re.compile(rb"<title[^<>]*>\s*Just a moment\.\.\.\s*</title", re.IGNORECASE)
 _HEAD = 4096
 """The first bytes, which have the <title> of a Cloudflare challenge."""
-_SIGNS: tuple[tuple[bytes, _Stop, str], ...] = (
+_CHALLENGES = {
     # Not `aws-waf-token`: healthy pages of IMDb have it, in headers that they echo.
-    (b"gokuProps", "challenge", "the script of an AWS challenge"),
-    (b"awsWafCookieDomainList", "challenge", "the script of an AWS challenge"),
-    (b"window._cf_chl_opt", "challenge", "the script of a Cloudflare challenge"),
-    (b"captcha-delivery.com/", "challenge", "the script of a DataDome challenge"),
-    (b"px-captcha", "challenge", "the script of a PerimeterX challenge"),
-    (b"_Incapsula_Resource?SWUDNSAI", "challenge", "the frame of an Imperva challenge"),
-    (b"Incapsula incident ID", "refusal", "the words of an Imperva refusal"),
-    (b"sec-if-cpt-container", "challenge", "the script of an Akamai challenge"),
-    (b"/_sec/verify?provider=interstitial", "challenge", "the script of an Akamai challenge"),
-    (b"/149e9513-01fa-4fb0-aad4-566afd725d1b/", "challenge", "the script of a Kasada challenge"),
-)
-"""Markers of small bodies that are sent in place of a page. The scripts that these vendors add to
-healthy pages don't have them."""
+    b"gokuProps": "the script of an AWS challenge",
+    b"awsWafCookieDomainList": "the script of an AWS challenge",
+    b"window._cf_chl_opt": "the script of a Cloudflare challenge",
+    b"captcha-delivery.com/": "the script of a DataDome challenge",
+    b"px-captcha": "the script of a PerimeterX challenge",
+    b"_Incapsula_Resource?SWUDNSAI": "the frame of an Imperva challenge",
+    b"sec-if-cpt-container": "the script of an Akamai challenge",
+    b"/_sec/verify?provider=interstitial": "the script of an Akamai challenge",
+    b"/149e9513-01fa-4fb0-aad4-566afd725d1b/": "the script of a Kasada challenge",
+}
+"""Markers of small bodies that are sent in place of a page, and what they are. The scripts that
+these vendors add to healthy pages don't have them."""
+_IMPERVA_REFUSAL = b"Incapsula incident ID"
 _REFUSAL_TITLE = re.compile(
     rb"<title[^<>]*>\s*(Access Denied|Access to this page has been denied\.?"
     rb"|Attention Required! \| Cloudflare|Access denied \|[^<]*Cloudflare[^<]*"
@@ -76,7 +74,7 @@ class Refusal:
     when it happens several times in a row."""
     reason: str
     """The marker by which it was recognised, for a log line."""
-    pause_seconds: int
+    pause_seconds: int = USUAL_PAUSE
     """The pause of the site when this refusal stops its crawl."""
 
 
@@ -101,18 +99,15 @@ def classify(
     if status == _TOO_MANY or (status == _UNAVAILABLE and retry_after):
         return Refusal("rate_limit", f"status {status}", _pause(retry_after, now))
     if "x-amzn-waf-action" in headers:
-        return Refusal(
-            "challenge", f"x-amzn-waf-action: {_shown(headers['x-amzn-waf-action'])}", USUAL_PAUSE
-        )
+        return Refusal("challenge", f"x-amzn-waf-action: {_shown(headers['x-amzn-waf-action'])}")
     if headers.get("cf-mitigated") == "challenge":
-        return Refusal("challenge", "cf-mitigated: challenge", USUAL_PAUSE)
+        return Refusal("challenge", "cf-mitigated: challenge")
     if status == _ACCEPTED and len(body) <= _LARGEST_CHALLENGE:
-        return Refusal("challenge", f"status 202 with {len(body)} bytes", USUAL_PAUSE)
-    sign = block_sign(body)
-    if sign is not None:
-        return Refusal(*sign, USUAL_PAUSE)
+        return Refusal("challenge", f"status 202 with {len(body)} bytes")
+    if sign := block_sign(body):
+        return sign
     if status == _FORBIDDEN:
-        return Refusal("refusal", "status 403", USUAL_PAUSE)
+        return Refusal("refusal", "status 403")
     if status == _OK and expects == "page" and len(body) < SMALLEST_PAGE:
         return Refusal("throttle", f"a page of {len(body)} bytes", THROTTLE_PAUSE)
     if status == _OK and expects == "json" and not body[:64].lstrip().startswith((b"{", b"[")):
@@ -120,21 +115,24 @@ def classify(
     return None
 
 
-def block_sign(body: bytes) -> tuple[_Stop, str] | None:
-    """Return the kind of refusal whose marker a body has, and what the marker is; else None.
+def block_sign(body: bytes) -> Refusal | None:
+    """Return the refusal whose marker a body has; else None.
 
     The status and the headers are not used.
     """
     if _CLOUDFLARE_TITLE.search(body, 0, _HEAD):
-        return "challenge", 'a page titled "Just a moment..."'
+        return Refusal("challenge", 'a page titled "Just a moment..."')
     if len(body) > _LARGEST_CHALLENGE:
         return None
-    found: tuple[_Stop, str] | None = next(
-        ((kind, words) for sign, kind, words in _SIGNS if sign in body), None
-    )
-    if found is None and (titled := _REFUSAL_TITLE.search(body, 0, _HEAD)):
-        return "refusal", f'a page titled "{_shown(titled[1].decode(errors="replace"))}"'
-    return found
+    for marker, reason in _CHALLENGES.items():
+        if marker in body:
+            return Refusal("challenge", reason)
+    if _IMPERVA_REFUSAL in body:
+        return Refusal("refusal", "the words of an Imperva refusal")
+    if titled := _REFUSAL_TITLE.search(body, 0, _HEAD):
+        title = _shown(titled[1].decode(errors="replace"))
+        return Refusal("refusal", f'a page titled "{title}"')
+    return None
 
 
 def _shown(text: str) -> str:

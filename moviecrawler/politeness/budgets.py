@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -78,7 +78,7 @@ def site_budget(settings: BaseSettings, site: Site) -> Budget:
     return msgspec.convert(numbers, Budget, strict=False)
 
 
-def is_live(settings: Mapping[str, Any], site: Site) -> bool:
+def is_live(settings: BaseSettings, site: Site) -> bool:
     """Return whether a crawl asks a live host of a site for pages, and no replica alone."""
     return any(map(SITES[site].is_live, page_hosts_of(site, settings).values()))
 

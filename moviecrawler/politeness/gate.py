@@ -12,7 +12,7 @@ import math
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from protego import Protego
 from scrapy.exceptions import IgnoreRequest
@@ -286,14 +286,26 @@ class Gate:
         """Seconds since when the site is unreachable; None when it is not."""
         return None if self._unreachable is None else _now() - self._unreachable_since
 
-    async def ask(self, **event: Any) -> SiteReply:
+    async def ask(
+        self,
+        *,
+        charge: bool = False,
+        refusal: Refusal | None = None,
+        has_answered: bool = False,
+    ) -> SiteReply:
         """Ask the ledger until it answers, as `Ledger.ask` does.
 
         Raises Closed when the crawl ends before that.
         """
         while True:
             try:
-                reply = await self.ledger.ask(self.site, self.terms.budget, **event)
+                reply = await self.ledger.ask(
+                    self.site,
+                    self.terms.budget,
+                    charge=charge,
+                    refusal=refusal,
+                    has_answered=has_answered,
+                )
             except FrontierError as error:
                 self.note_ledger_failure(error)
                 await self._sleep(_RETRY_SECONDS)

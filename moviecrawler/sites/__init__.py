@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from itertools import chain
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.items import AmountKind, Movie, Relation, Role, Score
@@ -42,7 +42,7 @@ SCOREBOARD_KINDS: tuple[ScoreKind, ...]
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         """Find the sites when they are first needed.
 
         A profile of another distribution can be imported before this module is whole.
@@ -53,7 +53,7 @@ if not TYPE_CHECKING:
         return globals()[name]
 
 
-def _registered() -> dict[str, Any]:
+def _registered() -> dict[str, object]:
     sites: dict[Site, SiteProfile] = {}
     score_sites: dict[ScoreKind, Site] = {}
     owners: dict[str, Site] = {}

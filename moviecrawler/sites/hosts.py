@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.sites import ID_SITE, SITES
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
 
-    Settings = Mapping[str, Any]
+    Settings = Mapping[str, str]
 
 
 def hosts_of(site: Site, settings: Settings) -> dict[str, str]:

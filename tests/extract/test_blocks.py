@@ -187,7 +187,7 @@ def test_stops_of_other_vendors_are_known_by_their_bodies(body: bytes, stop: str
     assert [kind(status, body=body) for status in (200, 403)] == [stop] * 2
     sign = block_sign(body)
     assert sign is not None
-    assert sign[0] == stop
+    assert sign.kind == stop
 
 
 @pytest.mark.promise("A healthy page is never taken for a block.")
