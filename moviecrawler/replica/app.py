@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from aiohttp import web
@@ -196,7 +196,7 @@ class Replica:
 
     async def _set_options(self, request: web.Request) -> web.StreamResponse:
         try:
-            given = msgspec.json.decode(await request.read(), type=dict[str, Any])
+            given = msgspec.json.decode(await request.read(), type=dict[str, object])
             self.change(self.options.change(given))
         except (msgspec.DecodeError, ConfigurationError) as error:
             return web.Response(text=f"{error}\n", status=400)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import msgspec
 from msgspec import Meta
@@ -71,7 +71,7 @@ class Options(options.Options, frozen=True, kw_only=True):
         if (together := sum(self.faults.values())) > 1:
             raise ConfigurationError(f"the shares of faults add up to {together:g}; use at most 1")
 
-    def change(self, given: Mapping[str, Any]) -> Self:
+    def change(self, given: Mapping[str, object]) -> Self:
         """Return these options with others in their places. Raises ConfigurationError."""
         for name in given:
             if name not in self.CHANGEABLE:

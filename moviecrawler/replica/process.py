@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import tempfile
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
@@ -22,7 +22,7 @@ class ReplicaProcess:
     It also ends when this process does, in whatever way.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: object) -> None:
         """Take the fields of `Options`; without `port`, any free ports are used.
 
         Raises ConfigurationError.
