@@ -13,7 +13,7 @@ from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.options import HostOptions
 from moviecrawler.sites import BY_AUTHORITY, SCORE_SITES, SCOREBOARD_KINDS, SITES
 from moviecrawler.sites.hosts import datasets_url
-from moviecrawler.sites.ids import parse_title_id, part_of_series
+from moviecrawler.sites.ids import parse_title_id
 from moviecrawler.spiders.imdb import ImdbSpider
 
 STAND_IN = "http://127.0.0.1:8000"
@@ -39,27 +39,6 @@ def test_every_site_is_declared_and_has_a_spider_and_settings() -> None:
             home.live,
             *[""] * len(others),
         ]
-
-
-@pytest.mark.parametrize(
-    ("site", "text", "site_id", "series_id"),
-    [
-        ("imdb", "tt00900001", "tt0900001", None),
-        ("metacritic", "tv/the-wire", "tv/the-wire", None),
-        ("metacritic", "tv/the-wire/season-0", "tv/the-wire/specials", "tv/the-wire"),
-        ("metacritic", "tv/the-wire/season-01", "tv/the-wire/season-1", "tv/the-wire"),
-        ("rottentomatoes", "tv/the_wire", "tv/the_wire", None),
-        ("rottentomatoes", "tv/the_wire/s2/e5", "tv/the_wire/s02/e05", "tv/the_wire"),
-        ("rottentomatoes", "tv/the_wire/s002", "tv/the_wire/s02", "tv/the_wire"),
-        ("rottentomatoes", "tv/the_wire/s37.2", "tv/the_wire/s37.2", "tv/the_wire"),
-    ],
-)
-def test_an_id_is_written_as_its_site_does_and_names_its_series(
-    site: str, text: str, site_id: str, series_id: str | None
-) -> None:
-    assert parse_title_id(site, text) == site_id
-    part = part_of_series(site, site_id)
-    assert (part and part.series_id) == series_id
 
 
 def test_examples_of_a_profile_are_ids_and_its_lists_are_lists() -> None:

@@ -19,6 +19,7 @@ from moviecrawler.politeness.blocks import (
     classify,
 )
 from moviecrawler.sites.pages import read_page
+from tests import written
 
 NOW = 1_790_000_000.0
 PAGE = (
@@ -141,70 +142,24 @@ def test_429_pauses_for_retry_after_between_an_hour_and_a_week(
     assert refused(429, headers) == Refusal("rate_limit", "status 429", pause)
 
 
-def small(head: str, body: str = "") -> bytes:
-    text = body + "text " * 600
-    return f"<!DOCTYPE html><html><head>{head}</head><body>{text}</body></html>".encode()
-
-
-@pytest.mark.parametrize(
-    ("body", "stop"),
-    [
-        (small("<script>window._cf_chl_opt={cvId:'3'}</script>"), "challenge"),
-        (small("<title>Attention Required! | Cloudflare</title>"), "refusal"),
-        (
-            small(
-                "<title>Access denied | films.example used Cloudflare to restrict access</title>"
-            ),
-            "refusal",
-        ),
-        (small("", '<script src="https://ct.captcha-delivery.com/c.js"></script>'), "challenge"),
-        (small("<title>Access to this page has been denied.</title>"), "refusal"),
-        (small("", "<div id='px-captcha'></div>"), "challenge"),
-        (
-            small("", '<iframe src="/_Incapsula_Resource?SWUDNSAI=31&xinfo=1"></iframe>'),
-            "challenge",
-        ),
-        (small("", "Request unsuccessful. Incapsula incident ID: 1-2"), "refusal"),
-        (small("", '<div id="sec-if-cpt-container"></div>'), "challenge"),
-        (
-            small(
-                "<meta http-equiv=refresh content=\"5; URL='/_sec/verify?provider=interstitial'\">"
-            ),
-            "challenge",
-        ),
-        (small("<TITLE>\nAccess Denied\n</TITLE>", "https://errors.edgesuite.net/18.1"), "refusal"),
-        (
-            small(
-                "", '<script src="/149e9513-01fa-4fb0-aad4-566afd725d1b/2d206a39/ips.js"></script>'
-            ),
-            "challenge",
-        ),
-        (small("<title>Human Verification</title>"), "refusal"),
-        (small("<title>403 Forbidden</title>"), "refusal"),
-    ],
-)
-def test_stops_of_other_vendors_are_known_by_their_bodies(body: bytes, stop: str) -> None:
-    assert [kind(status, body=body) for status in (200, 403)] == [stop] * 2
-    sign = block_sign(body)
-    assert sign is not None
-    assert sign.kind == stop
+def small(head: str | None, body: str | None = None) -> bytes:
+    text = (body or "") + "text " * 600
+    return f"<!DOCTYPE html><html><head>{head or ''}</head><body>{text}</body></html>".encode()
 
 
 @pytest.mark.promise("A healthy page is never taken for a block.")
-@pytest.mark.parametrize(
-    "body",
-    [
-        small("", '<script src="/cdn-cgi/challenge-platform/scripts/jsd/main.js"></script>'),
-        small("<script>window._pxAppId = 'PX1'</script>"),
-        small("", '<script src="https://js.datadome.example/tags.js"></script>'),
-        small("", '<script src="/_Incapsula_Resource?SWJIYLWA=719d34d31c8e"></script>'),
-        small("<title>Access Denied (2012) - IMDb</title>"),
-        small("<title>403 Forbidden | Rotten Tomatoes</title>"),
-        small("", '<div id="sec-if-cpt-container"></div>') + b" " * 16_384,
-    ],
-)
-def test_what_vendors_add_to_healthy_pages_is_no_stop(body: bytes) -> None:
-    assert kind(body=body) is None
+@pytest.mark.parametrize(("stop", "head", "body"), written.rows(__file__, "stops.txt"))
+def test_stops_of_other_vendors_are_known_and_what_they_add_to_healthy_pages_is_none(
+    stop: str | None, head: str | None, body: str | None
+) -> None:
+    page = small(head, body)
+    assert kind(body=page) == stop
+    if stop is not None:
+        assert kind(403, body=page) == stop
+        sign = block_sign(page)
+        assert sign is not None
+        assert sign.kind == stop
+        assert kind(body=page + b" " * 16_384) is None  # as large as a page
 
 
 @pytest.mark.parametrize("status", [404, 500, 502, 503])

@@ -7,6 +7,7 @@ from moviecrawler.sites.identity import ALIAS, Identity, Redirect, identify
 from moviecrawler.sites.ids import title_url
 from moviecrawler.sites.pages import read_page
 from moviecrawler.sites.titles import listed_seasons, new_title
+from tests import written
 from tests.golden import body_of, url_of
 
 WIRE = "tv/the_wire"
@@ -37,68 +38,20 @@ def own(page: Page) -> str:
     return str(page.movie.site_id)
 
 
-ACCEPTED: list[tuple[Site, str, str, bool]] = [
-    # The page's own id, the way to it, and whether the requested id is an alias.
-    ("imdb", "tt0000001", "tt0000001", False),
-    ("imdb", "tt0000001", "tt0000001 302 tt0000001", False),
-    ("imdb", "tt0000001", "tt0000001 302 tt0000009", False),  # its own id says so
-    ("imdb", "tt0000002", "tt0000001 301 tt0000002", True),
-    ("imdb", "tt0000002", "tt0000001 308 tt0000002", True),
-    ("imdb", "tt0000003", "tt0000001 301 tt0000002 308 tt0000003", True),
-    ("imdb", "tt0000002", "tt0000001 302 tt0000001 301 tt0000002 307 tt0000002", True),
-    ("rottentomatoes", "m/iron_man", "m/iron-man", True),  # another spelling
-    ("rottentomatoes", "m/iron_man", "m/Iron_Man 302 m/iron_man", True),
-    ("rottentomatoes", "m/caf%C3%A9", "m/café", True),
-    ("metacritic", "movie/the-lamp-2020", "movie/the-lamp 301 movie/the-lamp-2020", True),
-    ("metacritic", "tv/lamp/season-2", "tv/old-lamp/season-2 301 tv/lamp/season-2", True),
-    ("metacritic", "tv/lamp", "movie/lamp 301 tv/lamp", True),
-    # An alias that is known already was asked for at its own address.
-    ("imdb", "tt0000002", f"tt0000001 {ALIAS} tt0000002", False),
-    ("imdb", "tt0000003", f"tt0000001 {ALIAS} tt0000002 301 tt0000003", False),
-    ("imdb", "tt0000001", f"tt0000001 {ALIAS} tt0000002 301 tt0000001", False),
-]
-
-
 @pytest.mark.promise(
     "A page of another title is never stored as the one that was asked for, and deletes nothing."
 )
-@pytest.mark.parametrize(("site", "page_id", "way", "is_alias"), ACCEPTED)
+@pytest.mark.parametrize(
+    ("verdict", "site", "page_id", "way"), written.rows(__file__, "identity.txt")
+)
 def test_its_own_id_another_spelling_and_lasting_redirects_make_a_page_the_titles(
-    site: Site, page_id: str, way: str, is_alias: bool
+    verdict: str, site: Site, page_id: str, way: str
 ) -> None:
     identity = judge(site, page_of(site, page_id), way)
-    assert identity == Identity(title_id=page_id, is_alias=is_alias)
-
-
-REFUSED: list[tuple[Site, str, str]] = [
-    ("imdb", "tt0000002", "tt0000001"),
-    ("metacritic", "movie/other", "movie/lamp"),
-    ("rottentomatoes", "m/other", "m/lamp"),
-    ("rottentomatoes", "m/lamp_2", "m/lamp"),
-    ("imdb", "tt0000002", "tt0000001 302 tt0000002"),
-    ("imdb", "tt0000002", "tt0000001 303 tt0000002"),
-    ("imdb", "tt0000002", "tt0000001 307 tt0000002"),
-    ("imdb", "tt0000003", "tt0000001 301 tt0000002 302 tt0000003"),
-    ("imdb", "tt0000003", "tt0000001 302 tt0000002 301 tt0000003"),
-    ("imdb", "tt0000003", "tt0000001 301 tt0000002"),  # the address is that of yet another title
-    ("imdb", "tt0000003", f"tt0000001 {ALIAS} tt0000002"),
-    ("imdb", "tt0000003", f"tt0000001 {ALIAS} tt0000002 302 tt0000003"),
-    # One season is never another one, nor its series.
-    ("rottentomatoes", f"{WIRE}/s02", f"{WIRE}/s01"),
-    ("rottentomatoes", f"{WIRE}/s02", f"{WIRE}/s01 301 {WIRE}/s02"),
-    ("rottentomatoes", f"{WIRE}/s01/e02", f"{WIRE}/s01/e01 301 {WIRE}/s01/e02"),
-    ("rottentomatoes", WIRE, f"{WIRE}/s09 301 {WIRE}"),
-    ("rottentomatoes", f"{WIRE}/s01/e01", f"{WIRE} 301 {WIRE}/s01/e01"),
-    ("rottentomatoes", f"{WIRE}/s01", f"{SALT} 302 {WIRE} 301 {WIRE}/s01"),
-]
-
-
-@pytest.mark.promise(
-    "A page of another title is never stored as the one that was asked for, and deletes nothing."
-)
-@pytest.mark.parametrize(("site", "page_id", "way"), REFUSED)
-def test_another_titles_page_is_refused_with_its_id(site: Site, page_id: str, way: str) -> None:
-    assert judge(site, page_of(site, page_id), way).refusal == f"the page is that of {page_id}"
+    if verdict == "refused":
+        assert identity.refusal == f"the page is that of {page_id}"
+    else:
+        assert identity == Identity(title_id=page_id, is_alias=verdict == "alias")
 
 
 def test_a_landing_page_on_the_way_counts_as_another_id() -> None:

@@ -1,15 +1,15 @@
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
+from scrapy.spiderloader import SpiderLoader
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.proxies.site_pools import SitePools
-from moviecrawler.spiders.base import MovieSpider
 from moviecrawler.spiders.imdb import ImdbSpider
-from moviecrawler.spiders.metacritic import MetacriticSpider
-from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
+from tests import written
 
 
 @pytest.fixture
@@ -24,50 +24,22 @@ def settings() -> Settings:
     "A wrong argument or setting ends a crawl before its first request, in one sentence."
 )
 @pytest.mark.parametrize(
-    ("spider", "arguments", "told"),
+    ("site", "arguments", "told"),
     [
-        (ImdbSpider, {"lists": "top"}, "unknown argument 'lists'"),
-        (ImdbSpider, {"list": "best"}, "list is 'best'"),
-        (ImdbSpider, {"via": "api"}, "via is 'api'"),
-        (ImdbSpider, {"lane": "top"}, "lane is 'top'; give one of due"),
-        (ImdbSpider, {"lane": "due"}, "DATABASE_URL is not set, and the catalogue is in Postgres"),
-        (ImdbSpider, {"lane": "due", "ids": "tt0111161"}, "lane and ids are given"),
-        (ImdbSpider, {"ids": "tt12"}, "'tt12' is not a title of imdb"),
-        (ImdbSpider, {"ids": "tt0111161,nm0000151"}, "'nm0000151'"),
-        (ImdbSpider, {"ids": " , "}, "names no title"),
-        (ImdbSpider, {"file": "/no/such/file"}, "/no/such/file"),
-        (ImdbSpider, {"limit": "0"}, "limit is '0'"),
-        (ImdbSpider, {"limit": "²"}, "limit is '²'"),
-        (ImdbSpider, {"limit": "9" * 5000}, "limit is '999"),
-        (ImdbSpider, {"ids": "tt０１１１１６１"}, "is not a title of imdb"),
-        (ImdbSpider, {"file": "a\0b"}, "can't be read"),
-        (RottenTomatoesSpider, {"list": "movies_at_home\n"}, "list is"),
-        (
-            RottenTomatoesSpider,
-            {"ids": "https://www.metacritic.com/tv/the-wire/"},
-            "not a title of rottentomatoes",
-        ),
-        (ImdbSpider, {"list": "boxoffice", "via": "datasets"}, "boxoffice"),
-        (MetacriticSpider, {"via": "pages"}, "unknown argument 'via'"),
-        (MetacriticSpider, {"ids": "tt0111161"}, "not a title of metacritic"),
-        (RottenTomatoesSpider, {"list": "movies_at_home/../../search?q=x"}, "list is"),
-        (
-            RottenTomatoesSpider,
-            {"ids": "tv/a_show/second"},
-            "'tv/a_show/second' is not a title of rottentomatoes",
-        ),
-        (
-            MetacriticSpider,
-            {"ids": "tv/a-show/season-two"},
-            "'tv/a-show/season-two' is not a title of metacritic",
-        ),
+        *written.rows(__file__, "arguments.txt"),
+        ("imdb", "ids=,", "names no title"),
+        ("imdb", "limit=" + "9" * 5000, "limit is '999"),
+        ("imdb", "file=a\0b", "can't be read"),
+        ("rottentomatoes", "list=movies_at_home\n", "list is"),
     ],
 )
 def test_wrong_argument_is_one_sentence(
-    settings: Settings, spider: type[MovieSpider], arguments: dict[str, str], told: str
+    settings: Settings, site: str, arguments: str, told: str
 ) -> None:
+    spider: Any = SpiderLoader(settings).load(site)
+    given = dict(argument.split("=", 1) for argument in arguments.split(" "))
     with pytest.raises(ConfigurationError) as error:
-        spider.parse_arguments(settings, arguments)
+        spider.parse_arguments(settings, given)
     assert told in str(error.value)
     assert "\n" not in str(error.value)
 

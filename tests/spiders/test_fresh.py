@@ -52,17 +52,3 @@ def test_titles_of_a_list_are_left_out_with_postgres_as_well(
     assert first.summary.ends == {"stored": 3}
     second = crawl("metacritic", *given, data=tmp_path, replica=replica, **settings)
     assert (second.code, second.summary.ends) == (0, {"fresh": 3})
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["skip_newer_than=7"], "skip_newer_than is '7'; give such as 7d, 12h, 30m or 2w"),
-        (["skip_newer_than=0d"], "skip_newer_than is '0d'"),
-        (["skip_newer_than=7d", "lane=due"], "lane and skip_newer_than are given"),
-    ],
-)
-def test_a_wrong_age_is_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
-    finished = crawl("imdb", *arguments, data=tmp_path)
-    assert finished.code == 2
-    assert sentence in finished.log.splitlines()[-1]

@@ -10,7 +10,7 @@ import pytest
 from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites.imdb.replica import full_cast
-from tests.crawling import Finished, crawl, crawl_command, scrapy
+from tests.crawling import Finished, crawl_command, scrapy
 from tests.scripted_site import Site, Told
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
@@ -105,18 +105,3 @@ def test_the_budget_counts_full_credits_and_a_title_of_which_they_wait_is_asked_
     assert _cast(sqlite_movies(tmp_path)).keys() < {WHOLE, OTHER}
     assert _crawl(credited, WHOLE, OTHER, data=tmp_path).code == 0
     assert {len(cast) for cast in _cast(sqlite_movies(tmp_path)).values()} == {30}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["credits=all"], "credits is 'all'; give one of full"),
-        (["credits=full", "via=datasets"], "credits is 'full', which IMDb's datasets don't have"),
-    ],
-)
-def test_credits_that_cannot_be_had_are_refused(
-    arguments: list[str], sentence: str, tmp_path: Path
-) -> None:
-    refused = crawl("imdb", *arguments, data=tmp_path)
-    assert refused.code == 2
-    assert sentence in refused.log
