@@ -5,18 +5,18 @@ It is a site's https address, where the server itself knows http only.
 
 import asyncio
 import ssl
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import pytest
 import trustme
 
+from tests.processes import CONTEXT
 from tests.services.replica import TITLES, ReplicaOf
 
 NAME = "site.invalid"
@@ -38,25 +38,20 @@ class HttpsFront:
         authority = trustme.CA()
         authority.cert_pem.write_to_path(self.certificate)
         authority.issue_cert(_HOST, NAME).private_key_and_cert_chain_pem.write_to_path(key)
-        command: list[str | Path] = [
-            sys.executable,
-            "-m",
-            "tests.services.https",
-            key,
-            self._target,
-        ]
-        self._process = subprocess.Popen(
-            command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True
+        here, there = CONTEXT.Pipe(duplex=False)
+        self._process: Any = CONTEXT.Process(
+            target=_run, args=(key, self._target, there), daemon=True
         )
-        assert self._process.stdout is not None
-        with self._process.stdout as output:
-            self.port = int(output.readline())
+        self._process.start()
+        there.close()
+        with here:
+            self.port = here.recv()
         self.url = f"https://{_HOST}:{self.port}"
         return self
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
-        self._process.wait()
+        self._process.join()
         self._folder.cleanup()
 
 
@@ -67,7 +62,11 @@ def front(replica_of: ReplicaOf) -> Iterator[HttpsFront]:
         yield front
 
 
-async def _serve(key: str, target: str) -> None:
+def _run(key: Path, target: str, port: Connection) -> None:
+    asyncio.run(_serve(key, target, port))
+
+
+async def _serve(key: Path, target: str, port: Connection) -> None:
     async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there_reader, there_writer = await asyncio.open_connection(*target.split(":"))
         # The server tells clients apart by this header.
@@ -77,8 +76,7 @@ async def _serve(key: str, target: str) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(key)
     server = await asyncio.start_server(forward, _HOST, 0, ssl=context)
-    # Whoever started it reads it here.
-    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201
+    port.send(server.sockets[0].getsockname()[1])
     await server.serve_forever()
 
 
@@ -90,7 +88,3 @@ async def _copy(
             writer.write(piece.replace(b" HTTP/1.1\r\n", b" HTTP/1.1" + client))
             await writer.drain()
     writer.close()
-
-
-if __name__ == "__main__":
-    asyncio.run(_serve(*sys.argv[1:]))

