@@ -35,6 +35,7 @@ processor; a signal ends a sleep."""
 TOY = """
 import asyncio
 import os
+import time
 from pathlib import Path
 
 import scrapy
@@ -64,7 +65,8 @@ class Slow(scrapy.Spider):
     async def start(self):
         note = Path(self.settings["NOTES"]) / getattr(self, "note", "slow")
         note.with_name(f"{note.name}-{os.getpid()}").write_text("started")
-        while not note.with_name(f"{note.name}.end").exists():
+        ends_at = time.monotonic() + float(getattr(self, "seconds", 600))
+        while time.monotonic() < ends_at and not note.with_name(f"{note.name}.end").exists():
             await asyncio.sleep(0.1)
         yield {"done": True}
 
