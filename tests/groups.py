@@ -95,14 +95,14 @@ def pytest_terminal_summary(
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Run two processes a core, as tests mostly wait for servers.
+    """Run three processes a core, as tests mostly wait for servers.
 
     Test files that are named one by one run in this process.
     """
     named = [Path(argument.split("::")[0]) for argument in config.args]
     if len(named) <= 2 and all(path.is_file() for path in named):
         return 0  # servers of each process cost more than they save
-    return 2 * len(os.sched_getaffinity(0))
+    return 3 * len(os.sched_getaffinity(0))
 
 
 class _ByFileOrFolder(LoadFileScheduling):  # type: ignore[misc]
