@@ -3,39 +3,33 @@
 import os
 import pty
 import re
-import subprocess
-import sys
+import select
 from pathlib import Path
 
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST, change, environment
+from tests.processes import start
 from tests.services.replica import IDS
-
-PROGRAM = Path(sys.executable).with_name("moviecrawler")
 
 
 def shown(*arguments: str, data: Path, replica: ReplicaProcess) -> str:
     """Return what a command writes to a terminal."""
     terminal, end = pty.openpty()
     env = {**environment(data, replica, **FAST), "TERM": "xterm", "RETRY_TIMES": "0"}
-    command = [str(PROGRAM), *arguments]
-    with subprocess.Popen(command, cwd=data, env=env, stdin=end, stdout=end, stderr=end) as process:
-        os.close(end)
-        written = b""
-        while part := _read(terminal):
-            written += part
-        assert process.wait(60) in {0, 1}
+    written = b""
+    with Path(os.ttyname(end)).open("wb", buffering=0) as screen:
+        process = start([*arguments], env=env, cwd=data, stdout=screen, stderr=screen)
+        has_ended = False
+        while not has_ended:
+            has_ended = process.poll() is not None
+            while select.select([terminal], [], [], 0.1)[0]:
+                written += os.read(terminal, 65_536)
+    assert process.wait() in {0, 1}
+    os.close(end)
     os.close(terminal)
     return written.decode()
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65_536)
-    except OSError:  # nobody writes any more
-        return b""
 
 
 @pytest.mark.promise("On a terminal a crawl shows one line of progress, with warnings above it.")

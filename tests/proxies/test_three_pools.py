@@ -38,7 +38,7 @@ class Crawls:
             "PROXY_ORDER": ",".join(POOLS),
             "REDIS_URL": redis_url,
             "LOG_LEVEL": "DEBUG",
-            "FRONTIER_PATIENCE": "3",
+            "FRONTIER_PATIENCE": "1",
         }
         self.said = ""
         """What all commands have written."""
