@@ -83,6 +83,10 @@ SAME: dict[str, tuple[Movie, Movie]] = {
         ours(director=LEVIN),
         tomatoes("Mara Levin's Salt Harbour", director=LEVIN),
     ),
+    "next year, neither is IMDb's": (
+        theirs(director=LEVIN, runtime=90),
+        tomatoes(year=2002, director=LEVIN, runtime=120),
+    ),
     "IMDb id, other title": (ours("The Lamp", number=7), theirs("Lys", imdb_id="tt0000007")),
     "IMDb id, other year": (
         ours("The Lamp", 1931, number=7),
@@ -255,6 +259,7 @@ SPELLINGS = [
     ("Harbour XXX", "Harbour 30"),
     ("Salt v. Storm", "Salt vs Storm"),
     ("Seven Lamps", "7 Lamps"),
+    ("Thirteen Lamps", "13 Lamps"),
 ]
 APART = [("X", "10"), ("The V", "5"), ("Ten", "10"), ("Keeper X", "Keeper 10"), ("Vol", "Volume")]
 APART += [("千と", "千年"), ("क", "कि"), ("か", "が"), ("!!!", "???"), ("The", "A")]
