@@ -27,7 +27,7 @@ from tests.invented_series import IMDB, METACRITIC, RATED, TOMATOES
 from tests.runs import make_movie, record_of
 from tests.services.postgres import execute, new_database
 from tests.services.replica import ForkedReplica
-from tests.stored import opened
+from tests.stored import browse, opened
 
 NOW = utc_now()
 README = Path(moviecrawler.database.__path__[0], "README.md").read_text("utf-8")
@@ -178,14 +178,3 @@ def test_each_query_is_one_of_datasettes_and_of_the_document(name: str, shelf: P
     assert f"-- {name}\n{QUERIES[name]};" in README
     values = "imdb_id=tt0000002&series=Salt+Harbour&since=2026-03-01&name=Odile+Farrow"
     assert json.loads(browse(shelf, f"/movies/{query_name(name)}.json?{values}&_shape=array"))
-
-
-def browse(folder: Path, path: str) -> str:
-    """Return what `datasette data/movies.sqlite3 -m data/metadata.json` answers."""
-    from click.testing import CliRunner  # noqa: PLC0415 - the queries need no Datasette
-    from datasette.cli import cli  # noqa: PLC0415 - as above
-
-    files = [str(folder / "movies.sqlite3"), "-m", str(folder / "metadata.json")]
-    ended = CliRunner().invoke(cli, ["serve", *files, "--get", path])
-    assert ended.exit_code == 0, ended.output
-    return ended.output

@@ -1,7 +1,6 @@
 """Which items are followed, and what is said of each once every store has an outcome of it."""
 
 import weakref
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,21 +9,8 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.extensions.completion import ItemCompletion
-from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_outcomes, items_completed, store_opened
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def movie(source: Any = "page") -> Movie:
-    return Movie(
-        site="imdb",
-        site_id="tt0000001",
-        url="https://x.example/",
-        title="A",
-        kind="movie",
-        source=source,
-    )
+from tests.runs import make_miss, make_movie
 
 
 class Crawl:
@@ -71,7 +57,7 @@ class Crawl:
 )
 def test_an_item_is_completed_with_what_every_store_said(csv: str, postgres: str) -> None:
     crawl = Crawl("csv", "postgres")
-    item = movie()
+    item = make_movie(1)
     crawl.item(item, csv=csv)
     assert crawl.completed == []
     crawl.send(item_outcomes, items=[item], store="postgres", outcome=postgres, reason=None)
@@ -81,7 +67,7 @@ def test_an_item_is_completed_with_what_every_store_said(csv: str, postgres: str
 
 def test_a_page_is_not_held_while_a_store_fills_its_batch_but_its_request_is() -> None:
     crawl = Crawl("csv")
-    item = movie()
+    item = make_movie(1)
     completed = []
 
     def listen(request: Request | None) -> None:
@@ -100,28 +86,25 @@ def test_a_page_is_not_held_while_a_store_fills_its_batch_but_its_request_is() -
 
 def test_each_item_is_completed_once_and_an_earlier_runs_or_a_dropped_one_is_not() -> None:
     crawl = Crawl("csv", "postgres")
-    early = movie()
-    dropped = movie()
+    early = make_movie(1)
+    dropped = make_movie(1)
     # Before it has passed.
     crawl.send(item_outcomes, items=[early], store="csv", outcome="durable", reason=None)
     assert crawl.completed == []
     crawl.item(early, postgres="durable")
-    equal = movie()
+    equal = make_movie(1)
     crawl.item(equal, csv="durable", postgres="durable")
     assert [item for item, _ in crawl.completed] == [early, equal]
-    crawl.item(movie(), earlier=True, csv="durable")
+    crawl.item(make_movie(1), earlier=True, csv="durable")
     crawl.send(item_outcomes, items=[dropped], store="csv", outcome="durable", reason=None)
     crawl.send(signals.item_dropped, item=dropped, response=None, exception=None)
     crawl.send(item_outcomes, items=[dropped], store="postgres", outcome="durable", reason=None)
     assert len(crawl.completed) == 2
-    absent = Miss(
-        site="imdb", site_id="tt1", url="u", outcome="absent", reason="404", checked_at=NOW
-    )
-    for item in (absent, movie("list")):
+    for item in (make_miss(1), make_movie(1, source="list")):
         crawl.item(item, csv="durable", postgres="durable")
     assert len(crawl.completed) == 4
     assert not crawl.completion._items
     without_stores = Crawl()
-    without_stores.item(movie())
+    without_stores.item(make_movie(1))
     [(_, outcomes)] = without_stores.completed
     assert outcomes == frozenset()

@@ -15,16 +15,28 @@ from moviecrawler.extensions.missing_fields import (
     MISSING_SCORE_PAGES,
     MissingFields,
 )
-from moviecrawler.items import Movie, Site
+from moviecrawler.items import Movie, Score, Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.sites import SCORES, SITES
 from moviecrawler.sites.ids import title_url
 from moviecrawler.sites.pages import read_page
-from tests.extensions.movies import movie
+from tests.runs import make_movie
 from tests.services.replica import page_of
 
 TITLES = 200
 COLLECTION = Collection(1, TITLES)
+
+
+SCORES_OF_METACRITIC = [
+    Score(kind="metascore", value=70, count=20),
+    Score(kind="metacritic_user", value=7.1, count=100),
+]
+
+
+def movie(number: int, **changes: Any) -> Movie:
+    """Return a movie as a page of Metacritic has it."""
+    of_page = {"site": "metacritic", "plot": "A storm.", "scores": SCORES_OF_METACRITIC}
+    return make_movie(number, **of_page | changes)
 
 
 @cache
@@ -58,7 +70,7 @@ def test_no_order_of_a_sites_titles_is_a_finding(site: Site, order: str, reverse
         assert fields.scoreless < GONE_AFTER_PAGES
 
 
-def after(pages: int, *unknown: str, **lacking: object) -> list[list[str]]:
+def after(pages: int, *unknown: str, **lacking: None) -> list[list[str]]:
     """Return what is found by each page after 40 whole ones.
 
     These fields are unknown on each of the pages.
@@ -67,7 +79,7 @@ def after(pages: int, *unknown: str, **lacking: object) -> list[list[str]]:
     for number in range(40):
         assert fields.add(movie(number)) == []
     return [
-        fields.add(movie(number, unknown_fields=list(unknown), **lacking))  # type: ignore[arg-type]
+        fields.add(movie(number, unknown_fields=list(unknown), **lacking))
         for number in range(pages)
     ]
 

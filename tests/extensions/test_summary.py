@@ -79,15 +79,15 @@ def test_a_crawl_that_cannot_begin_has_a_summary(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.promise(
-    "A list or sitemap that can't be read, or has no end, is told and never taken for an empty one."
-)
 def test_crawls_that_were_interrupted_before_they_began_have_no_summary() -> None:
     crawler = Mock(spidercls=ImdbSpider)
     crawler.get_extension.return_value = Summary(crawler)
     assert joint_lines([crawler], unknown="") == []
 
 
+@pytest.mark.promise(
+    "A list or sitemap that can't be read, or has no end, is told and never taken for an empty one."
+)
 def test_a_list_that_can_not_be_read_is_not_an_empty_one(
     replica: ReplicaProcess, tmp_path: Path
 ) -> None:

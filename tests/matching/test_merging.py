@@ -13,6 +13,7 @@ from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from moviecrawler.matching.merging import complete, supersedes
 from moviecrawler.sites.fields import known_fields, unknown_in_datasets
 from tests.readings import TOLD, reading, said
+from tests.runs import make_movie
 
 
 @pytest.mark.promise(
@@ -33,18 +34,11 @@ def test_each_field_has_what_the_newest_reading_that_tells_of_it_says(
 
 
 def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> None:
-    known = Movie(
-        site="imdb",
-        site_id="tt9100001",
-        url="u",
-        title="T",
-        kind="movie",
-        unknown_fields=["metascore_reviews"],
-    )
-    known.scores = [
+    scores = [
         Score(kind="imdb", value=7.5, count=1_000, histogram=list(range(10)), liked=0),
         Score(kind="metascore", value=61),
     ]
+    known = make_movie(1, scores=scores, unknown_fields=["metascore_reviews"])
     newer = replace(known, scores=[Score(kind="imdb", value=7.6)])
     newer.unknown_fields = ["imdb_votes", "metascore", "scores.imdb.histogram"]
     merged = complete(newer, known)
@@ -65,16 +59,7 @@ def test_what_stands_beside_a_score_stays_while_readings_are_silent_of_it() -> N
 
 
 def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:
-    page = Movie(
-        site="imdb",
-        site_id="tt9100001",
-        url="u",
-        title="T",
-        kind="movie",
-        year=1999,
-        runtime_minutes=90,
-    )
-    page.genres = ["Drama", "Heist"]
+    page = make_movie(1, year=1999, runtime_minutes=90, genres=["Drama", "Heist"])
     page.credits = [
         Credit(name="A", role="director", position=1, person_id="nm7"),
         *(Credit(name=f"C{n}", role="cast", position=n, person_id=f"nm{n}") for n in (1, 2)),
@@ -112,9 +97,7 @@ def test_a_page_that_shows_the_first_of_the_cast_keeps_the_full_cast() -> None:
     def movie(cast: range, writers: int = 1) -> Movie:
         people = [Credit(name=f"P {n}", role="cast", position=n) for n in cast]
         people += [Credit(name=f"W {n}", role="writer", position=n) for n in range(1, 1 + writers)]
-        return Movie(
-            site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", credits=people
-        )
+        return make_movie(1, credits=people)
 
     full = movie(range(1, 31))
     for merged in (complete(movie(range(1, 19)), full), complete(full, movie(range(1, 19)))):
@@ -127,15 +110,16 @@ def test_a_page_that_shows_the_first_of_the_cast_keeps_the_full_cast() -> None:
 
 def test_a_reading_takes_the_place_of_older_ones_only() -> None:
     now = datetime(2026, 11, 1, tzinfo=UTC)
-    page = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", scraped_at=now)
+    page = make_movie(1, scraped_at=now)
+    row = replace(page, source="list")
+
+    def at(seconds: float) -> Movie:
+        return replace(page, scraped_at=now + timedelta(seconds=seconds))
+
     assert supersedes(page, page, 60, now)
-    assert not supersedes(replace(page, scraped_at=now + timedelta(seconds=59)), page, 60, now)
-    assert supersedes(replace(page, scraped_at=now + timedelta(seconds=60)), page, 60, now)
-    assert supersedes(
-        replace(page, scraped_at=now + timedelta(seconds=1)), replace(page, source="list"), 60, now
-    )
-    assert not supersedes(
-        replace(page, scraped_at=now - timedelta(seconds=1)), replace(page, source="list"), 0, now
-    )
-    before = now - timedelta(seconds=1)
-    assert supersedes(replace(page, scraped_at=before - timedelta(days=1)), page, 60, before)
+    assert not supersedes(at(59), page, 60, now)
+    assert supersedes(at(60), page, 60, now)
+    assert supersedes(at(1), row, 60, now)
+    assert not supersedes(at(-1), row, 0, now)
+    # Of a page from the future.
+    assert supersedes(at(-86_401), page, 60, now - timedelta(seconds=1))
