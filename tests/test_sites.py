@@ -65,7 +65,7 @@ def test_examples_of_a_profile_are_ids_and_its_lists_are_lists() -> None:
 def test_datasets_are_the_live_ones_beside_live_pages_or_by_name(
     given: dict[str, str], url: str
 ) -> None:
-    assert datasets_url({**HostOptions.defaults(), **given}) == url
+    assert datasets_url(Settings(HostOptions.defaults() | given)) == url
 
 
 @pytest.mark.promise("A crawl of a replica asks a live host only where a setting names it.")
