@@ -53,7 +53,7 @@ def stored_titles(folder: Path) -> Iterator[Title]:
 
 def dataset_titles(url: str, data_dir: Path) -> Iterator[Title] | None:
     """Return the titles of IMDb's datasets, or None when they were not fetched to `data_dir`."""
-    datasets = ImdbDatasets(url, data_dir, selection=Selection(kinds=_KINDS))
+    datasets = ImdbDatasets(url, data_dir, Selection(kinds=_KINDS))
     if not all(path.is_file() for path in datasets.paths):
         return None
     return (

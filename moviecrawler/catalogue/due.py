@@ -61,7 +61,7 @@ class Feed:
         self._held_at = -_HOLD_SECONDS
 
     async def hold(self) -> None:
-        """Note now and then that the queue is fed.
+        """Note periodically that the queue is fed.
 
         Raises ConfigurationError when another one is.
         """
@@ -74,11 +74,11 @@ class Feed:
     async def select(self, size: int, open_titles: Collection[int]) -> list[DueTitle]:
         """Return at most `size` titles that are due and not open, in the order to fetch them."""
         terms = {"open_titles": open_titles, "now": utc_now()}
-        found = await self._call(select_due, size, **terms)
-        has_more = not found
-        while has_more and not found:
-            found, has_more = await self._call(search_unfound, size, **terms)
-        return found
+        titles = await self._call(select_due, size, **terms)
+        has_more = not titles
+        while has_more and not titles:
+            titles, has_more = await self._call(search_unfound, size, **terms)
+        return titles
 
     async def end(self) -> None:
         """Let another queue be fed at once, as the run is over."""
@@ -165,64 +165,61 @@ def search_unfound(
     if site == ID_SITE:
         return [], False  # its ids don't contain the title
     with database.transaction() as cursor:
-        since = now - timedelta(days=DAYS_REMEMBERED)
-        values = {
+        terms = {
             "site": site,
             "now": now,
             "size": _MAX_SEARCHED,
             "open": list(open_titles),
-            "since": since,
             "again": _SEARCH_INTERVAL,
         }
-        cursor.execute(_UNFOUND, values)
-        rows = cursor.fetchall()
-        expected = expected_titles(cursor, site, [row.title_id for row in rows])
-        listed = _listed_ids(cursor, site, expected)
+        cursor.execute(_UNFOUND, terms)
+        searched = [title_id for (title_id,) in cursor.fetchall()]
+        expected = expected_titles(cursor, site, searched)
+        candidates = _listed_ids(cursor, site, expected, now)
         due: list[DueTitle] = []
         put_off = []
-        for row in rows:
+        for title_id in searched:
             if len(due) == size:
                 break
-            found = {
-                key: source
-                for key, source in listed.get(row.title_id, {}).items()
-                if key not in row.refused
-            }
-            if not found:
-                put_off.append(row.title_id)
+            sources = candidates.get(title_id)
+            if sources is None:
+                put_off.append(title_id)
                 continue
-            evidence = min(found.values(), key=LISTED_SOURCES.index)
             due.append(
                 DueTitle(
-                    title_id=row.title_id,
+                    title_id=title_id,
                     boosted=False,
-                    ids=list(found),
-                    evidence=evidence,
-                    expected=expected[row.title_id],
+                    ids=list(sources),
+                    evidence=min(sources.values(), key=LISTED_SOURCES.index),
+                    expected=expected[title_id],
                 )
             )
         if put_off:
             # An import locks the same rows in another order: without this, a deadlock.
             cursor.execute("SELECT lock_titles()")
             cursor.execute(_PUT_OFF, (now + _SEARCH_INTERVAL, site, put_off))
-    return due, bool(rows)
+    return due, bool(searched)
 
 
 def _listed_ids(
-    cursor: Cursor, site: Site, expected: dict[int, TitleFacts]
+    cursor: Cursor, site: Site, expected: dict[int, TitleFacts], now: datetime
 ) -> dict[int, dict[str, IdSource]]:
-    """Return the candidate ids of each title from lists, those of its year first."""
-    keys = {title_id: title_slug_keys(title) for title_id, title in expected.items()}
-    cursor.execute(_LISTED, {"site": site, "keys": list(set().union(*keys.values()))})
-    rows = cursor.fetchall()
-    return {
-        title_id: {
-            row.site_id: row.source
-            for row in sorted(rows, key=lambda row: (_years_apart(row, title), row.site_id))
-            if row.key in keys[title_id]
-        }
-        for title_id, title in expected.items()
+    """Return the candidate ids of each title and their sources, those of its year first."""
+    named = [
+        (title_id, key) for title_id, title in expected.items() for key in title_slug_keys(title)
+    ]
+    terms = {
+        "site": site,
+        "titles": [title_id for title_id, _ in named],
+        "keys": [key for _, key in named],
+        "years": [expected[title_id].year for title_id, _ in named],
+        "since": now - timedelta(days=DAYS_REMEMBERED),
     }
+    cursor.execute(_LISTED, terms)
+    candidates: dict[int, dict[str, IdSource]] = {}
+    for title_id, site_id, source in cursor.fetchall():
+        candidates.setdefault(title_id, {})[site_id] = source
+    return candidates
 
 
 def _is_sure(site: Site, row: Row) -> bool:
@@ -231,18 +228,3 @@ def _is_sure(site: Site, row: Row) -> bool:
     An example is a record that was matched already.
     """
     return row.id_verified or site == ID_SITE or row.id_source in {None, "joined"}
-
-
-def _years_apart(row: Row, title: TitleFacts) -> int:
-    """Return the distance of a listed title's year from a title's.
-
-    Without that year it is the distance of the year in its id; 1 when one is unknown.
-    """
-    if title.year is None or row.year is None:
-        named = [
-            int(part)
-            for part in row.site_id.replace("_", "-").split("-")
-            if len(part) == 4 and part.isdigit()  # noqa: PLR2004
-        ]
-        return min((abs(year - title.year) for year in named), default=1) if title.year else 1
-    return abs(int(row.year) - title.year)

@@ -50,8 +50,6 @@ class Selection:
     """Titles without a year are included only when neither is given."""
 
     def __post_init__(self) -> None:
-        if not self.kinds:
-            raise ConfigurationError("no kind of title is selected; name one, such as movie")
         if (
             self.first_year is not None
             and self.last_year is not None
@@ -115,10 +113,10 @@ class ImdbDatasets(ImdbFiles):
     name = "imdb"
     files: ClassVar[tuple[str, ...]] = (BASICS, RATINGS)
 
-    def __init__(self, origin: str, data_dir: Path, *, selection: Selection | None = None) -> None:
-        """Use the files as `ImdbFiles` does; without a selection, all movies are imported."""
+    def __init__(self, origin: str, data_dir: Path, selection: Selection) -> None:
+        """Use the files as `ImdbFiles` does."""
         super().__init__(origin, data_dir)
-        self._selection = selection or Selection()
+        self._selection = selection
 
     def version(self) -> str:
         """Return a hash of the files, and the selection."""

@@ -193,9 +193,7 @@ def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
     if opts.source == "imdb":
         kinds = opts.kinds or frozenset({"movie"})
         selection = imdb_import.Selection(kinds, opts.min_votes, *opts.years)
-        return imdb_import.ImdbDatasets(
-            origin or datasets_url(settings), data_dir, selection=selection
-        )
+        return imdb_import.ImdbDatasets(origin or datasets_url(settings), data_dir, selection)
     if opts.source == "episodes":
         return episodes_import.ImdbEpisodes(origin or datasets_url(settings), data_dir)
     if opts.source == "tmdb":

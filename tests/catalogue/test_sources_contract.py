@@ -11,7 +11,7 @@ from moviecrawler.basics.errors import MovieCrawlerError
 from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.episodes_import import ImdbEpisodes
 from moviecrawler.catalogue.file_source import FileSource
-from moviecrawler.catalogue.imdb_import import ImdbDatasets
+from moviecrawler.catalogue.imdb_import import ImdbDatasets, Selection
 from moviecrawler.catalogue.tmdb_import import TmdbExport
 from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
 from tests.dataset_files import put
@@ -43,7 +43,7 @@ TMDB = '{{"id":{0},"original_title":"T","popularity":1.5}}'
 @pytest.mark.parametrize(
     "make",
     [
-        lambda folder: ImdbDatasets(imdb(folder), folder),
+        lambda folder: ImdbDatasets(imdb(folder), folder, Selection()),
         lambda folder: ImdbEpisodes(imdb(folder), folder),
         lambda folder: TmdbExport(
             str(write(folder / "export.json.gz", TMDB)), folder, day=date(2026, 11, 5)

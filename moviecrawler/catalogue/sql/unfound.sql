@@ -1,12 +1,9 @@
 -- Selects titles whose id on a site is unknown and due to be searched: first those that
--- were never searched, the most popular first. `refused` has ids that are not tried again. Titles
--- that were put off are due again once the site's sitemap was read.
--- Parameters: site; now; size; open (titles that are left out); since (older refusals don't count);
+-- were never searched, the most popular first. Titles that were put off are due again once the
+-- site's sitemap was read.
+-- Parameters: site; now; size; open (titles that are left out);
 -- again (how long a title that no list names is put off).
-SELECT s.title_id, ARRAY(
-    SELECT m.site_id FROM title_matches m
-    WHERE m.title_id = s.title_id AND m.site = s.site AND m.decision <> 'accepted'
-        AND (m.by_hand OR m.decided_at > %(since)s)) AS refused
+SELECT s.title_id
 FROM title_sites s JOIN titles t USING (title_id)
 WHERE s.site = %(site)s AND s.site_id IS NULL AND t.title IS NOT NULL
     AND s.next_due <= greatest(
