@@ -27,8 +27,6 @@ JsonObject = dict[str, object]
 class FieldPath:
     """Where a field is, such as `FieldPath("year", integer, "releaseYear.year")`."""
 
-    __slots__ = ("field", "parse", "paths")
-
     def __init__(self, field: str, parse: Callable[..., object], *paths: str) -> None:
         """Take a field, what returns its value, ABSENT or None, and its paths.
 
@@ -51,7 +49,7 @@ def get_path(data: object, *path: str) -> object:
         elif data is None:
             return None
         else:
-            raise ShapeError(_name(path[: depth + 1]), f"expected an object, not {_brief(data)}")
+            raise ShapeError(_name(path[: depth + 1]), f"expected an object, not {data!r:.60}")
     return data
 
 
@@ -64,7 +62,7 @@ def get_text(data: object, *path: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise ShapeError(_name(path), f"expected text, not {_brief(value)}")
+        raise ShapeError(_name(path), f"expected text, not {value!r:.60}")
     return fold(html.unescape(value)) or None
 
 
@@ -74,7 +72,7 @@ def get_number(data: object, *path: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ShapeError(_name(path), f"expected a number, not {_brief(value)}")
+        raise ShapeError(_name(path), f"expected a number, not {value!r:.60}")
     return float(value)
 
 
@@ -92,7 +90,7 @@ def get_items(data: object, *path: str) -> list[object]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise ShapeError(_name(path), f"expected a list, not {_brief(value)}")
+        raise ShapeError(_name(path), f"expected a list, not {value!r:.60}")
     return [item for item in value if item is not None]
 
 
@@ -131,7 +129,7 @@ def parse_at(parse: Callable[..., _T | NoValue], data: object, *path: str) -> _T
         if data is None:
             return ABSENT if depth else None
         if not isinstance(data, dict):
-            raise ShapeError(_name(path[: depth + 1]), f"expected an object, not {_brief(data)}")
+            raise ShapeError(_name(path[: depth + 1]), f"expected an object, not {data!r:.60}")
         if step not in data:
             return None
         data = data[step]
@@ -178,9 +176,3 @@ def extract_fields(
 
 def _name(path: tuple[str, ...]) -> str:
     return ".".join(path) or "page"
-
-
-def _brief(value: object) -> str:
-    shown = repr(value)
-    # A length that fits a log line.
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"  # noqa: PLR2004

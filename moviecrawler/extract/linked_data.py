@@ -67,13 +67,8 @@ def objects(body: bytes) -> Iterator[JsonObject]:
 
 def title_of(body: bytes) -> JsonObject:
     """Return the title in a page's JSON-LD, the first with a name if there is one; else empty."""
-    nameless: JsonObject = {}
-    for data in objects(body):
-        if data["@type"] in KINDS and data.get("name"):
-            return data
-        if data["@type"] in KINDS:
-            nameless = nameless or data
-    return nameless
+    titles = [data for data in objects(body) if data["@type"] in KINDS]
+    return next((data for data in titles if data.get("name")), titles[0] if titles else {})
 
 
 def kind_of(data: JsonObject) -> TitleKind | None:

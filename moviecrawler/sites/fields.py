@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from moviecrawler.items import AmountKind, Movie, Relation, Role, Score, Site, TitleKind
@@ -167,11 +166,7 @@ def score_details_published(movie: Movie) -> set[str]:
 
 def known_fields(movie: Movie) -> set[str]:
     """Return the columns that a movie has a value for; `imdb_votes` is among them."""
-    found = {
-        name
-        for name, value in zip(PLAIN_NAMES, _plain_values(movie), strict=True)
-        if value or value not in _EMPTY_VALUES
-    }
+    found = {name for name in PLAIN_NAMES if getattr(movie, name) not in _EMPTY_VALUES}
     for name, (attribute, _) in SUBFIELDS.items():
         if parts := getattr(movie, name):
             kinds = {getattr(part, attribute) for part in parts}
@@ -204,7 +199,6 @@ PLAIN_NAMES = tuple(
     )
 )
 """The fields of `Movie` that may be unknown and that have no parts."""
-_plain_values = attrgetter(*PLAIN_NAMES)
 
 
 def unknown_fields_of(movie: Movie, stated: Collection[str] = ()) -> list[str]:

@@ -8,10 +8,17 @@ from moviecrawler.extract import linked_data
 from moviecrawler.extract.dig import JsonObject, get_text
 from moviecrawler.extract.embedded import stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, first_of_each
-from moviecrawler.items import Movie, Site, TitleKind
+from moviecrawler.items import Entry, Movie, Site, TitleKind
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.fields import unknown_fields_of
-from moviecrawler.sites.ids import id_in_url, kind_of_id, part_of_series, site_of, title_url
+from moviecrawler.sites.ids import (
+    id_in_url,
+    imdb_id_of,
+    kind_of_id,
+    part_of_series,
+    site_of,
+    title_url,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,6 +60,32 @@ def stated_title(data: object, *path: str) -> str | None:
     if title is not None and len(title) > LONGEST_TITLE:
         raise ShapeError("title", f"one of {len(title)} characters")
     return title
+
+
+def new_entry(site: Site, site_id: str | None, title: str | None) -> Entry:
+    """Return a row of a list, with what its id says of it.
+
+    Raises ShapeError when it has no id or title.
+    """
+    if site_id is None or not title:
+        raise ShapeError("entries", f"a row with the id {site_id!r} and the title {title!r}")
+    part = part_of_series(site, site_id)
+    return Entry(
+        site_id=site_id,
+        title=title,
+        kind=kind_of_id(site, site_id),
+        season=part.season if part else None,
+        episode=part.episode if part else None,
+    )
+
+
+def parse_imdb_id(value: object, *path: str) -> str | None:
+    """Return an id of IMDb. Raises ShapeError for another text."""
+    text = get_text(value, *path)
+    imdb_id = imdb_id_of(text or "")
+    if text is not None and imdb_id is None:
+        raise ShapeError("site_id", f"{text!r} is not an id of IMDb")
+    return imdb_id
 
 
 class LinkedTitle(NamedTuple):

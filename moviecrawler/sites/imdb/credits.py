@@ -45,6 +45,8 @@ _ROLES: dict[str | None, Role] = {
 _PARTS_PLAYED = {"characters", "creditedRoles"}
 _HEADS = ("principalCredits", "principalCreditsV2", "crewV2")
 """The groups in the head of a page."""
+CREDIT_KEYS = ("directors", "writers", "creators", "cast", "castV2", "principalCast", *_HEADS)
+"""All keys of an object that hold people."""
 
 
 def credit_readers(

@@ -20,7 +20,13 @@ from moviecrawler.sites.imdb import values
 from moviecrawler.sites.imdb.props import PageProps, page_props
 from moviecrawler.sites.imdb.title import extract_title, identify, read_full_credits, stated_id
 from moviecrawler.sites.scores import linked_score
-from moviecrawler.sites.titles import finished, new_title, title_in
+from moviecrawler.sites.titles import (
+    finished,
+    new_entry,
+    new_title,
+    parse_imdb_id,
+    title_in,
+)
 
 _TITLE = re.compile(rb"<title[^<>]*>([^<>]{1,1000})</title")
 _MOST_LINKED_GENRES = 3
@@ -53,8 +59,7 @@ def title(body: bytes) -> Page:
     content = props.content_data
     if isinstance(content, dict) and "categories" in content:
         return Page(site="imdb", kind="fullcredits", movie=finished(read_full_credits(content)))
-    objects = (props.above_the_fold_data, props.main_column_data)
-    sources = [source for source in objects if isinstance(source, dict) and source]
+    sources = props.titles
     try:
         found = identify(sources) if sources else _linked(body)
         is_linked = not sources
@@ -129,9 +134,8 @@ def _charted(body: bytes) -> list[Entry]:
 
 def _linked_entry(data: JsonObject) -> Entry:
     """Return a row of JSON-LD, without a rank. Raises ShapeError when it has no id or title."""
-    entry = _new_entry(
-        id_in_url("imdb", get_text(data, "url")), _shown_name(data) or get_text(data, "name")
-    )
+    site_id = id_in_url("imdb", get_text(data, "url"))
+    entry = new_entry("imdb", site_id, _shown_name(data) or get_text(data, "name"))
     entry.kind = linked_data.kind_of(data)
     entry.scores = scores_of(partial(linked_score, "imdb", data.get("aggregateRating")))
     return entry
@@ -142,7 +146,7 @@ def _entry(node: object, edge: object) -> Entry:
 
     Raises ShapeError when it has no id or title.
     """
-    entry = _new_entry(values.parse_id(node, "id"), get_text(node, "titleText", "text"))
+    entry = new_entry("imdb", parse_imdb_id(node, "id"), get_text(node, "titleText", "text"))
     title_type = attempt(get_text, node, "titleType", "id")
     date = attempt(parse_at, values.parse_date, node, "releaseDate")
     entry.year = attempt(lambda: values.parse_year(get_path(node, "releaseYear", "year")))
@@ -151,9 +155,3 @@ def _entry(node: object, edge: object) -> Entry:
     entry.release_date = None if date is ABSENT else date
     entry.scores = scores_of(partial(parse_at, values.parse_rating, node, "ratingsSummary"))
     return entry
-
-
-def _new_entry(site_id: str | None, title: str | None) -> Entry:
-    if site_id is None or title is None:
-        raise ShapeError("entries", f"a row with the id {site_id!r} and the title {title!r}")
-    return Entry(site_id=site_id, title=title)

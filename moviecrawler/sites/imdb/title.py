@@ -22,13 +22,14 @@ from moviecrawler.extract.dig import (
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, first
 from moviecrawler.items import AmountKind, Role, TitleKind
 from moviecrawler.sites.imdb import values
-from moviecrawler.sites.imdb.credits import credit_readers, of_full_credits
-from moviecrawler.sites.titles import new_title, stated_title
+from moviecrawler.sites.imdb.credits import CREDIT_KEYS, credit_readers, of_full_credits
+from moviecrawler.sites.titles import new_title, parse_imdb_id, stated_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+_NAMES = ("id", "titleText", "originalTitleText", "titleType")
 _NODE_TEXTS = parse_texts("node", "text")
 _AMOUNTS: dict[AmountKind, str] = {
     "budget": "productionBudget.budget",
@@ -89,7 +90,7 @@ _OF_SERIES = (
     ),
 )
 _OF_EPISODES = (
-    FieldPath("series_id", values.parse_id, "series.series.id"),
+    FieldPath("series_id", parse_imdb_id, "series.series.id"),
     FieldPath("series_title", get_text, "series.series.titleText.text"),
     FieldPath(
         "season",
@@ -109,6 +110,14 @@ _FIELDS_OF: dict[TitleKind, tuple[FieldPath, ...]] = {
     "episode": (*_OF_MOVIES, *_OF_EPISODES),
 }
 """The facts of one kind of titles only; other kinds have those of a movie."""
+
+
+KEYS = frozenset(
+    path.partition(".")[0]
+    for each in (*_FIELDS, *_OF_MOVIES, *_OF_SERIES, *_OF_EPISODES)
+    for path in each.paths
+).union(_NAMES, values.AWARD_KEYS, CREDIT_KEYS)
+"""All keys of such an object under which something is read. The others aren't even decoded."""
 
 
 def extract_title(found: Findings, sources: list[JsonObject]) -> None:
@@ -158,7 +167,7 @@ def identify(sources: Sequence[object]) -> Findings:
 
 def stated_id(sources: Sequence[object]) -> str:
     """Return the id that the objects name. Raises ShapeError when they name none, or several."""
-    stated_ids = [attempt(values.parse_id, source, "id") for source in sources]
+    stated_ids = [attempt(parse_imdb_id, source, "id") for source in sources]
     ids = dict.fromkeys(filter(None, stated_ids))
     if len(ids) != 1:
         raise ShapeError("site_id", f"the page names {len(ids)} titles: {' and '.join(ids)}")

@@ -36,8 +36,8 @@ from moviecrawler.items import (
     Score,
     TitleKind,
 )
-from moviecrawler.sites.ids import imdb_id_of
 from moviecrawler.sites.scores import new_score
+from moviecrawler.sites.titles import parse_imdb_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,6 +65,7 @@ _FEWEST_VOTES = 5
 """Votes that a title needs to have a rating."""
 _NOMINATIONS = ("nominationsExcludeWins", "nominations")
 """The key of the number of nominations, and the one until 2024."""
+AWARD_KEYS = (*_NOMINATIONS, "wins", "prestigiousAwardSummary")
 _LONGEST_NUMBER = 9
 """Digits of a season or an episode."""
 _UNKNOWN = "Unknown"
@@ -231,20 +232,11 @@ def parse_connections(edges: object) -> list[RelatedTitle]:
 
 
 def _related(relation: Relation, title: object, connection: str | None = None) -> RelatedTitle:
-    site_id = parse_id(title, "id")
+    site_id = parse_imdb_id(title, "id")
     name = get_text(title, "titleText", "text")
     if site_id is None or name is None:
         raise ShapeError("related", f"a title with the id {site_id!r} and the name {name!r}")
     return RelatedTitle(relation=relation, site_id=site_id, title=name, connection=connection)
-
-
-def parse_id(value: object, *path: str) -> str | None:
-    """Return the id of a title or of a series."""
-    text = get_text(value, *path)
-    imdb_id = imdb_id_of(text or "")
-    if text is not None and imdb_id is None:
-        raise ShapeError("site_id", f"{text!r} is not an id of a title")
-    return imdb_id
 
 
 # --- Series ---------------------------------------------------------------------------------------

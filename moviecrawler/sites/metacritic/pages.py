@@ -21,10 +21,9 @@ from moviecrawler.extract.dig import (
 from moviecrawler.extract.embedded import check_whole, decode_json, script, stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, scores_of
 from moviecrawler.items import Entry, Listing, Page
-from moviecrawler.sites.ids import kind_of_id, part_of_series
+from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.metacritic import values
 from moviecrawler.sites.metacritic.title import (
-    COMPONENTS,
     PRODUCT,
     Components,
     parse_year,
@@ -32,7 +31,7 @@ from moviecrawler.sites.metacritic.title import (
     seasons_of,
 )
 from moviecrawler.sites.scores import linked_score
-from moviecrawler.sites.titles import finished, title_in
+from moviecrawler.sites.titles import finished, new_entry, title_in
 
 _SHIFTED_DURATION = re.compile(r"PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S")
 """Metacritic writes `PT2M17S` for 2 h 17 min."""
@@ -74,7 +73,7 @@ def title(body: bytes) -> Page:
 
 
 def _components(payload: bytes | None) -> Components:
-    """Return those components of a page that are read, by their names.
+    """Return the components of a page by their names.
 
     There are none where there is no payload, or none of a title.
     """
@@ -84,7 +83,7 @@ def _components(payload: bytes | None) -> Components:
             listed = attempt(get_items, data, key, "components") or []
             named = {attempt(get_text, part, "meta", "componentName"): part for part in listed}
             if PRODUCT in named:
-                return {name: part for name, part in named.items() if name in COMPONENTS}
+                return named
     return {}
 
 
@@ -149,21 +148,13 @@ def finder(body: bytes) -> Page:
 
 
 def _entry(item: object) -> Entry:
-    title = get_text(item, "title")
-    if title is None:
-        raise ShapeError("entries", "an item without a title")
-    site_id = values.id_of_product(item)
+    entry = new_entry("metacritic", values.id_of_product(item), get_text(item, "title"))
     day = attempt(parse_at, values.parse_day, item, "releaseDate")
     year = attempt(parse_year, item)
-    scores = scores_of(
+    entry.year = year if isinstance(year, int) else None
+    entry.release_date = day if isinstance(day, str) else None
+    entry.scores = scores_of(
         lambda: parse_at(partial(values.parse_score, "metascore"), item, "criticScoreSummary"),
         lambda: parse_at(partial(values.parse_score, "metacritic_user"), item, "userScore"),
     )
-    return Entry(
-        site_id=site_id,
-        title=title,
-        year=year if isinstance(year, int) else None,
-        kind=kind_of_id("metacritic", site_id),
-        release_date=day if isinstance(day, str) else None,
-        scores=scores,
-    )
+    return entry

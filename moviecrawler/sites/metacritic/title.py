@@ -27,7 +27,7 @@ from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError,
 from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.metacritic import values
 from moviecrawler.sites.metacritic.values import id_in, parse_score, refuse_errors
-from moviecrawler.sites.titles import listed_seasons, stated_title
+from moviecrawler.sites.titles import listed_seasons, parse_imdb_id, stated_title
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie, ScoreKind
@@ -42,8 +42,6 @@ _SUMMARIES: dict[ScoreKind, str] = {
 _OFFERS = "where-to-watch"
 _RELATED = "related-carousel"
 _SEASONS = "seasons"
-COMPONENTS = frozenset({PRODUCT, *_SUMMARIES.values(), _OFFERS, _RELATED, _SEASONS})
-"""The names of the components that are read."""
 _FIELDS = (
     FieldPath("runtime_minutes", values.parse_minutes, "duration"),
     FieldPath("genres", parse_texts("name"), "genres"),
@@ -63,7 +61,8 @@ _FIELDS = (
 """What the product says of all kinds of titles. On a season's page it is the product of the
 series."""
 _OF_WHOLE_TITLES = (
-    FieldPath("imdb_id", values.parse_imdb_id, "imdbId"),
+    # It can be that of a series' pilot or of a dub: matching checks the year.
+    FieldPath("imdb_id", parse_imdb_id, "imdbId"),
     # A film that is shown again has the year of its first release and the date of the last.
     FieldPath("release_date", values.parse_day, "releaseDate"),
 )

@@ -41,7 +41,7 @@ from moviecrawler.items import (
     ScoreKind,
 )
 from moviecrawler.sites import SCORES, SITES
-from moviecrawler.sites.ids import id_in_url, imdb_id_of, part_of_series
+from moviecrawler.sites.ids import id_in_url, part_of_series
 from moviecrawler.sites.scores import check_average, new_score
 from moviecrawler.sites.titles import new_title
 
@@ -123,18 +123,6 @@ def refuse_errors(part: object, field: str) -> None:
     if errors:
         codes = ", ".join(str(get_path(error, "code")) for error in errors)
         raise ShapeError(field, f"the site answers error {codes}")
-
-
-def parse_imdb_id(value: object) -> str | None:
-    """Return the id at IMDb that the site gives.
-
-    It can be that of a series' pilot or of a dub: matching checks the year.
-    """
-    text = get_text(value)
-    imdb_id = imdb_id_of(text or "")
-    if text is not None and imdb_id is None:
-        raise ShapeError("imdb_id", f"{text!r} is not an id of IMDb")
-    return imdb_id
 
 
 def parse_minutes(value: object) -> int | NoValue:

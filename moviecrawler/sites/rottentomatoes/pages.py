@@ -18,11 +18,11 @@ from moviecrawler.extract.embedded import check_whole, decode_json, stated_addre
 from moviecrawler.extract.findings import NoValue, ShapeError, attempt, scores_of
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind
-from moviecrawler.sites.ids import id_in_url, kind_of_id, part_of_series
+from moviecrawler.sites.ids import id_in_url, part_of_series
 from moviecrawler.sites.rottentomatoes import markup, values
 from moviecrawler.sites.rottentomatoes.title import read_title
 from moviecrawler.sites.scores import linked_score
-from moviecrawler.sites.titles import finished
+from moviecrawler.sites.titles import finished, new_entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -171,17 +171,8 @@ def _entry(path: str | None, title: str | None, scores: list[Score], opening: st
 
     Raises ShapeError when it has no title or no link to one.
     """
-    site_id = id_in_url("rottentomatoes", path)
-    if site_id is None or not title:
-        raise ShapeError("entries", f"a row without a title or a link to one: {title!r}, {path!r}")
-    part = part_of_series("rottentomatoes", site_id)
+    entry = new_entry("rottentomatoes", id_in_url("rottentomatoes", path), title)
     dated = _OPENING.match(opening or "")
-    return Entry(
-        site_id=site_id,
-        title=title,
-        season=part.season if part else None,
-        episode=part.episode if part else None,
-        kind=kind_of_id("rottentomatoes", site_id),
-        release_date=attempt(parse_date, dated[1]) if dated else None,
-        scores=scores,
-    )
+    entry.release_date = attempt(parse_date, dated[1]) if dated else None
+    entry.scores = scores
+    return entry

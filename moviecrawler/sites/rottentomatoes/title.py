@@ -62,6 +62,11 @@ _IN_DETAILS = (
     FieldPath("amounts.domestic", values.parse_dollars, "domestic"),
 )
 """What the rows of the list of details say. A row that is not there says nothing."""
+_IN_MARKUP = {
+    "consensus": markup.consensus_of,
+    "offers": markup.offers_of,
+    "related.similar": markup.similar_of,
+}
 _LINKED = (
     *linked_data.paths_of(
         "plot", "poster_url", "runtime_minutes", "series_title", "credits.director", "credits.cast"
@@ -195,9 +200,8 @@ def read_title(
             f"credits.{role}", partial(new_credits, role, [Person(*part) for part in parts])
         )
     _extract_scores(found, scorecard)
-    found.set_first("consensus", lambda: markup.consensus_of(tree))
-    found.set_first("offers", lambda: markup.offers_of(tree))
-    found.set_first("related.similar", lambda: markup.similar_of(tree))
+    for field, read in _IN_MARKUP.items():
+        found.set_first(field, partial(read, tree))
     found.set_first("external_ids", lambda: values.parse_ids(tree, scorecard))
     # JSON-LD has the first five of the cast; it is used where the page has no section of the cast.
     if tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]'):
