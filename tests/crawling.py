@@ -51,9 +51,17 @@ class Finished:
     @property
     def misses(self) -> dict[str, str]:
         """Outcome by site_id, of misses.csv."""
+        return self._missed("outcome")
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """The reason of each miss, by site_id."""
+        return self._missed("reason")
+
+    def _missed(self, column: str) -> dict[str, str]:
         path = self.data / "misses.csv"
         lines = path.read_text("utf-8").splitlines() if path.exists() else []
-        return {row["site_id"]: row["outcome"] for row in csv.DictReader(lines)}
+        return {row["site_id"]: row[column] for row in csv.DictReader(lines)}
 
     def stat(self, name: str) -> int:
         """A number of the stats that Scrapy logs at the end; 0 when it is not there."""

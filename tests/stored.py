@@ -1,9 +1,10 @@
 """A store of each kind, for tests of what must be the same in all of them."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -25,7 +26,7 @@ from moviecrawler.sites import SCORES, SITES
 from tests.runs import record_of
 from tests.services.mongo import documents, mongo_movies
 from tests.services.postgres import execute, postgres_movies
-from tests.services.s3 import s3_movies
+from tests.services.s3 import CREDENTIALS, s3_movies
 
 S = TypeVar("S", bound=Store)
 
@@ -162,6 +163,36 @@ class Stored:
     def board(self) -> list[BoardRow]:
         """Return the rows of the scoreboard."""
         return board_of(self.url or self.folder)
+
+
+@dataclass(frozen=True)
+class Stores:
+    """All stores but the embedded one, for crawls that write into each of them."""
+
+    settings: dict[str, str]
+    s3: dict[str, str]
+    """The settings with which the bucket is read."""
+
+    def movies(self) -> list[list[Movie]]:
+        """Return the movies of Postgres, MongoDB and S3."""
+        return [
+            postgres_movies(self.settings["DATABASE_URL"]),
+            mongo_movies(self.settings["MONGO_URL"]),
+            s3_movies(self.settings["S3_ENDPOINT_URL"], self.settings["S3_BUCKET"]),
+        ]
+
+    @property
+    def archive(self) -> str:
+        """Where the pages are archived."""
+        return f"s3://{self.settings['S3_BUCKET']}"
+
+
+@pytest.fixture
+def stores(database_url: str, mongo_url: str, s3_url: str, bucket_name: str) -> Stores:
+    """Return all stores but the embedded one, empty."""
+    s3 = {"S3_ENDPOINT_URL": s3_url, **{name: os.environ[name] for name in CREDENTIALS}}
+    urls = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "S3_BUCKET": bucket_name}
+    return Stores({**urls, **s3}, s3)
 
 
 @pytest.fixture(params=["csv", "postgres"])

@@ -1,6 +1,5 @@
 """All sites in all stores at once: the same titles in each, and the same again from the archive."""
 
-import os
 from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -11,11 +10,9 @@ from moviecrawler.items import Movie, Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.sites import SITES
 from tests.crawling import counts, reset, scrapy
-from tests.services.mongo import mongo_movies
 from tests.services.postgres import new_database, postgres_movies
 from tests.services.replica import ForkedReplica
-from tests.services.s3 import CREDENTIALS, s3_movies
-from tests.stored import BoardRow, board_of, in_order, sqlite_movies
+from tests.stored import BoardRow, Stores, board_of, in_order, sqlite_movies
 
 TITLES = 15
 SERIES = 6
@@ -77,15 +74,8 @@ def assert_same(
     "The scoreboard has one row per title, with all sites' scores: lists first, then by votes."
 )
 def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_archive(
-    database_url: str,
-    mongo_url: str,
-    s3_url: str,
-    bucket_name: str,
-    postgres_server: str,
-    tmp_path: Path,
+    stores: Stores, database_url: str, postgres_server: str, tmp_path: Path
 ) -> None:
-    s3 = {"S3_ENDPOINT_URL": s3_url, **{name: os.environ[name] for name in CREDENTIALS}}
-    stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "S3_BUCKET": bucket_name, **s3}
     with ForkedReplica(titles=TITLES, series=SERIES, light=True) as replica:
         for site, (films, series) in LISTS.items():
             parts = ",".join(str(movie.site_id) for movie in COLLECTION.series.title(1).parts[site])
@@ -96,17 +86,13 @@ def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_
                 ["-a", f"list={films}", "-a", f"ids={parts}"],
             ):
                 finished = scrapy(
-                    "crawl", site, *arguments, data=tmp_path, replica=replica, **stores
+                    "crawl", site, *arguments, data=tmp_path, replica=replica, **stores.settings
                 )
                 assert finished.code == 0, finished.log
         stored = by_id(sqlite_movies(tmp_path))
         assert {movie.kind for movie in stored.values()} == {"movie", "series", "season", "episode"}
         assert_as_the_items(stored)
-        for movies in (
-            postgres_movies(database_url),
-            mongo_movies(mongo_url),
-            s3_movies(s3_url, bucket_name),
-        ):
+        for movies in stores.movies():
             assert_same(by_id(movies), stored)
         boards = [
             scrapy("scoreboard", "--format", "csv", data=tmp_path, DATABASE_URL=at)
@@ -128,11 +114,11 @@ def test_three_sites_are_the_same_in_every_store_on_one_scoreboard_and_from_the_
         empty = new_database(postgres_server)
         again = scrapy(
             "replay",
-            f"s3://{bucket_name}",
+            stores.archive,
             data=replayed,
             replica=replica,
             DATABASE_URL=empty,
-            **s3,
+            **stores.s3,
         )
         assert again.code == 0, again.log
         # What a chart says of a rank is not in a page.

@@ -8,11 +8,10 @@ import pytest
 from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerRunner, Crawler
 from scrapy.settings import BaseSettings, Settings, iter_default_settings
-from scrapy.utils.misc import load_object
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.pipelines.validate import ValidatePipeline
-from moviecrawler.spiders.components import REDIS_SCHEDULER, SCHEDULER, leave_out_stores, set_up
+from moviecrawler.spiders.components import REDIS_SCHEDULER, SCHEDULER, set_up
 from moviecrawler.spiders.imdb import ImdbSpider
 
 KINDS = ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES", "EXTENSIONS")
@@ -63,23 +62,6 @@ def test_components_are_listed_where_their_settings_have_a_value(
     assert listed(settings) - listed(plain) == added
 
 
-def test_what_is_listed_can_be_loaded() -> None:
-    settings = Settings(
-        {
-            "DATABASE_URL": "postgresql://db/movies",
-            "MONGO_URL": "mongodb://db/movies",
-            "S3_BUCKET": "lamps",
-            "PROXY_ORDER": "datacenter",
-            "ALERT_WEBHOOK": "https://hooks.example/lamps",
-        }
-    )
-    set_up(settings)
-    paths = {path for kind in KINDS for path in settings.getdict(kind)}
-    names = ("SCHEDULER", "DUPEFILTER_CLASS", "LOG_FORMATTER")
-    for path in paths | {REDIS_SCHEDULER} | {settings[name] for name in names}:
-        assert isinstance(load_object(path), type)
-
-
 @pytest.mark.parametrize(
     ("redis_url", "scheduler"), [("", SCHEDULER), ("redis://db/0", REDIS_SCHEDULER)]
 )
@@ -92,18 +74,6 @@ def test_the_queue_is_ours_and_nothing_before_it_drops_a_request(
     assert settings["DUPEFILTER_CLASS"] == "scrapy.dupefilters.BaseDupeFilter"
     between = enabled(settings, "SPIDER_MIDDLEWARES").keys()
     assert not between & {"UrlLengthMiddleware", "DepthMiddleware"}
-
-
-def test_without_a_crawl_nothing_is_stored_and_somebody_elses_pipeline_stays() -> None:
-    settings = Settings({"S3_BUCKET": "lamps", "ITEM_PIPELINES": {THEIRS: 5}})
-    set_up(settings)
-    leave_out_stores(settings)
-    assert enabled(settings, "ITEM_PIPELINES") == {"Pipeline": 5, "ValidatePipeline": 100}
-    assert "ArchiveMiddleware" not in enabled(settings, "SPIDER_MIDDLEWARES")
-    assert "CoreStats" in enabled(settings, "EXTENSIONS")
-    assert "Summary" not in enabled(settings, "EXTENSIONS")
-    downloading = enabled(settings, "DOWNLOADER_MIDDLEWARES")
-    assert {"StrictOffsiteMiddleware", "PolitenessMiddleware"} <= downloading.keys()
 
 
 # --- What is somebody else's ----------------------------------------------------------------------

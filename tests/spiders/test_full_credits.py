@@ -1,7 +1,5 @@
 """IMDb's page of full credits is fetched beside each title's page, and both are one record."""
 
-import csv
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,12 +10,8 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites.imdb.replica import full_cast
 from tests.crawling import Finished, crawl_command, scrapy
 from tests.scripted_site import Site, Told
-from tests.services.mongo import mongo_movies
-from tests.services.postgres import postgres_movies
 from tests.services.replica import COLLECTION
-from tests.services.s3 import CREDENTIALS, s3_movies
-from tests.stored import sqlite_movies
-from tests.tables import read_movies
+from tests.stored import Stores, sqlite_movies
 
 FILMS = [movie for movie in COLLECTION.pages("imdb") if movie.kind == "movie"][:5]
 WHOLE, BROKEN, ABSENT, OTHER, ODD = (str(film.site_id) for film in FILMS)
@@ -52,36 +46,22 @@ def _cast(movies: list[Movie]) -> dict[str, list[str | None]]:
     "Every store holds the same records, and a replay of the archived pages gives them again."
 )
 def test_full_credits_are_in_each_store_and_those_that_cannot_be_had_are_told(
-    credited: Site,
-    database_url: str,
-    mongo_url: str,
-    s3_url: str,
-    bucket_name: str,
-    tmp_path: Path,
+    credited: Site, stores: Stores, tmp_path: Path
 ) -> None:
-    s3 = {"S3_ENDPOINT_URL": s3_url, **{name: os.environ[name] for name in CREDENTIALS}}
-    archive = {"S3_BUCKET": bucket_name, **s3}
-    stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, **archive}
     data = tmp_path / "first"
     credited.answers[_credits_path(OTHER)] = Told(302, headers={"Location": _credits_path(WHOLE)})
-    finished = _crawl(credited, *(str(film.site_id) for film in FILMS), data=data, **stores)
+    ids = [str(film.site_id) for film in FILMS]
+    finished = _crawl(credited, *ids, data=data, **stores.settings)
     own = _cast(FILMS)
     full = {**own, WHOLE: [credit.name for credit in full_cast(FILMS[0])]}
     assert len(full[WHOLE]) > len(own[WHOLE])
     assert finished.code == 1
     assert finished.stat("titles/stored") == 2
     assert finished.stat("titles/failed") == 3
-    stored = [
-        list(read_movies(data / "movies.csv")),
-        sqlite_movies(data),
-        postgres_movies(database_url),
-        mongo_movies(mongo_url),
-        s3_movies(s3_url, bucket_name),
-    ]
-    assert [_cast(movies) for movies in stored[1:]] == [full] * 4
-    assert len(stored[0]) == len(FILMS)
-    rows = csv.DictReader((data / "misses.csv").read_text("utf-8").splitlines())
-    reasons = {row["site_id"]: row["reason"] for row in rows}
+    for movies in (sqlite_movies(data), *stores.movies()):
+        assert _cast(movies) == full
+    assert len(finished.movies) == len(FILMS)
+    reasons = finished.reasons
     assert reasons.keys() == {BROKEN, OTHER, ODD}
     assert reasons[BROKEN] == "full credits: HTTP status 500"
     assert f"the page is that of {WHOLE}" in reasons[OTHER]
@@ -91,7 +71,7 @@ def test_full_credits_are_in_each_store_and_those_that_cannot_be_had_are_told(
     assert whole.plot == FILMS[0].plot
 
     again = tmp_path / "again"
-    replayed = scrapy("replay", f"s3://{bucket_name}", data=again, replica=None, **s3)
+    replayed = scrapy("replay", stores.archive, data=again, **stores.s3)
     assert _cast(sqlite_movies(again)) == full, replayed.log
 
 

@@ -1,7 +1,5 @@
 """Sites that answer with the pages of other titles: nothing that is stored is lost or replaced."""
 
-import csv
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,11 +19,9 @@ from moviecrawler.sites.ids import title_url
 from tests.crawling import Finished, crawl_command, scrapy
 from tests.scripted_site import Site as StandIn
 from tests.scripted_site import Told
-from tests.services.mongo import mongo_movies
-from tests.services.postgres import execute, postgres_movies
+from tests.services.postgres import execute
 from tests.services.replica import COLLECTION, page_of
-from tests.services.s3 import CREDENTIALS, s3_movies
-from tests.stored import in_order, sqlite_movies
+from tests.stored import Stores, in_order, sqlite_movies
 from tests.tables import read_movies
 
 FIRST = {
@@ -87,12 +83,6 @@ def contents(movies: list[Movie]) -> dict[str, Movie]:
     }
 
 
-def reasons(finished: Finished) -> dict[str, str]:
-    """Return the reason of each miss."""
-    lines = (finished.data / "misses.csv").read_text("utf-8").splitlines()
-    return {row["site_id"]: row["reason"] for row in csv.DictReader(lines)}
-
-
 def aliases(data: Path) -> list[tuple[str, str]]:
     with closing(sqlite3.connect(data / "movies.sqlite3")) as connection:
         return connection.execute("SELECT old_id, new_id FROM aliases").fetchall()
@@ -105,29 +95,16 @@ def aliases(data: Path) -> list[tuple[str, str]]:
     "Every store holds the same records, and a replay of the archived pages gives them again."
 )
 def test_pages_of_other_titles_change_no_store_and_are_misses_with_their_reasons(
-    wrong_site: WrongSite,
-    database_url: str,
-    mongo_url: str,
-    s3_url: str,
-    bucket_name: str,
-    tmp_path: Path,
+    wrong_site: WrongSite, stores: Stores, database_url: str, tmp_path: Path
 ) -> None:
-    s3 = {"S3_ENDPOINT_URL": s3_url, **{name: os.environ[name] for name in CREDENTIALS}}
-    stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "S3_BUCKET": bucket_name, **s3}
-
     def stored() -> list[dict[str, Movie]]:
-        return [
-            contents(list(read_movies(tmp_path / "movies.csv"))),
-            contents(sqlite_movies(tmp_path)),
-            contents(postgres_movies(database_url)),
-            contents(mongo_movies(mongo_url)),
-            contents(s3_movies(s3_url, bucket_name)),
-        ]
+        files = list(read_movies(tmp_path / "movies.csv"))
+        return [*map(contents, (files, sqlite_movies(tmp_path), *stores.movies()))]
 
     site = wrong_site.site
     right, cached, away, moved, landed, left, right_one, right_other = FIRST[site]
     named = f"ids={','.join(FIRST[site])}"
-    finished = wrong_site.crawl(named, data=tmp_path, **stores)
+    finished = wrong_site.crawl(named, data=tmp_path, **stores.settings)
     assert finished.code == 0, finished.log
     before = stored()
     assert all(movies.keys() == set(FIRST[site]) for movies in before)
@@ -139,10 +116,10 @@ def test_pages_of_other_titles_change_no_store_and_are_misses_with_their_reasons
     wrong_site.answers["/"] = html("Choose a country.")
     wrong_site.redirect(left, right_one, 308)
     wrong_site.show(right_one, right_other)  # the page is not that of the address either
-    finished = wrong_site.crawl(named, data=tmp_path, **stores)
+    finished = wrong_site.crawl(named, data=tmp_path, **stores.settings)
     assert finished.code == 1, finished.log
     assert stored() == before
-    found = reasons(finished)
+    found = finished.reasons
     assert found.keys() == {cached, away, landed, left, right_one}
     assert found[cached] == found[away] == f"the page is that of {right}"
     assert found[left] == found[right_one] == f"the page is that of {right_other}"
@@ -155,10 +132,10 @@ def test_pages_of_other_titles_change_no_store_and_are_misses_with_their_reasons
     assert board == [(len(FIRST[site]) - 1,)]
 
     replayed = tmp_path / "replayed"
-    again_read = scrapy("replay", f"s3://{bucket_name}", data=replayed, replica=None, **s3)
+    again_read = scrapy("replay", stores.archive, data=replayed, **stores.s3)
     assert again_read.code == 1, again_read.log
     assert contents(sqlite_movies(replayed)) == before[1]
-    assert reasons(again_read) == found
+    assert again_read.reasons == found
     assert aliases(replayed) == [(moved, right)]
 
 
@@ -211,7 +188,7 @@ def test_what_comes_at_the_address_of_an_alias_is_checked_as_well(tmp_path: Path
         site.show(new, other)
         finished = site.crawl(f"ids={old}", data=tmp_path)
         assert (finished.code, [movie.site_id for movie in finished.movies]) == (1, [new])
-        assert reasons(finished)[old] == f"the page is that of {other}"
+        assert finished.reasons[old] == f"the page is that of {other}"
         # And with the right page the miss is over.
         site.answers[path_of("metacritic", new)] = Told(body=page_of(COLLECTION, site.site, new))
         assert site.crawl(f"ids={old}", data=tmp_path).misses == {}

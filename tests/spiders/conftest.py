@@ -1,0 +1,3 @@
+from tests.stored import stores
+
+__all__ = ["stores"]
