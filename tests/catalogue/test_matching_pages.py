@@ -3,15 +3,18 @@
 And under which names to look for it.
 """
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from moviecrawler.items import Credit, Movie
-from moviecrawler.matching.facts import IdSource, TitleFacts
+from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.slugs import slug_key, title_slug_keys
 from moviecrawler.matching.titles import verify
+from tests import written
 
 WANTED = TitleFacts(
     imdb_id="tt0000007",
@@ -37,59 +40,18 @@ def page(
     return Movie(**values, title=title, year=year, credits=directors)
 
 
-OF_IMDB: dict[str, Any] = {"site": "imdb", "site_id": "tt0000007", "imdb_id": "tt0000007"}
-SHORT = replace(WANTED, kind="short", runtime_minutes=9)
-SPECIAL = replace(WANTED, kind="other")
-LONG = replace(
-    WANTED, title="The Long Night of the Keeper", runtime_minutes=None, directors=[], votes=500
-)
+CASES = [
+    json.loads(line)
+    for line in Path(__file__).with_name("pages.jsonl").read_text("utf-8").splitlines()
+]
+"""How pages are judged that differ from WANTED, and so may what is wanted."""
 
 
-@pytest.mark.parametrize(
-    ("wanted", "found", "evidence", "decision"),
-    [
-        (WANTED, page(), "joined", "accepted"),
-        (WANTED, page(year=None), "joined", "review"),
-        (WANTED, page(year=None, director="Mara Levin"), "joined", "accepted"),
-        (WANTED, page(year=None), "wikidata", "accepted"),
-        (WANTED, page(year=None, director="Ines Quarrie"), "wikidata", "accepted"),
-        (WANTED, page(year=1961, director="Ines Quarrie"), "wikidata", "review"),
-        (WANTED, page("Havn av salt"), "joined", "refused"),
-        (WANTED, page("Havn av salt"), "wikidata", "accepted"),
-        (WANTED, page("Havn av salt", 1961, "Ines Quarrie"), "wikidata", "refused"),
-        (WANTED, page("Havn av salt", 1961), "given", "review"),
-        (WANTED, page(imdb_id="tt0000008", director="Mara Levin"), "given", "refused"),
-        (WANTED, page("Havn av salt", imdb_id="tt0000007"), "page", "accepted"),
-        (WANTED, page("The Keeper Arrives", 1997, imdb_id="tt0000007"), "page", "review"),
-        (WANTED, page(kind="series"), "wikidata", "refused"),
-        (WANTED, page(director="Ines Quarrie"), "joined", "review"),
-        (WANTED, page(director="Ines Quarrie", runtime_minutes=61), "joined", "refused"),
-        (replace(WANTED, kind=None), page(kind="series"), None, "accepted"),
-        *(
-            (SPECIAL, page(kind=kind), None, "accepted")
-            for kind in ("movie", "series", "video", "other")
-        ),
-        *((SPECIAL, page(kind=kind), None, "refused") for kind in ("game", "episode", "music")),
-        (SHORT, page(runtime_minutes=14), None, "accepted"),
-        (WANTED, page("Havn av salt", **OF_IMDB), None, "accepted"),
-        (
-            WANTED,
-            page("Havn av salt", site="imdb", site_id="tt0000008", imdb_id="tt0000008"),
-            None,
-            "refused",
-        ),
-        # That a site lists it is no reason.
-        *(
-            (LONG, page(LONG.title or "", 2002, runtime_minutes=92), how, "review")
-            for how in ("joined", "list", "sitemap")
-        ),
-    ],
-)
-def test_a_page_is_judged_by_all_that_is_known(
-    wanted: TitleFacts, found: Movie, evidence: IdSource | None, decision: str
-) -> None:
-    judged = verify(wanted, found, evidence)
-    assert judged.decision == decision, judged
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_page_is_judged_by_all_that_is_known(case: dict[str, Any]) -> None:
+    wanted = replace(WANTED, **case.get("wanted", {}))
+    judged = verify(wanted, page(**case["page"]), case["evidence"])
+    assert judged.decision == case["decision"], judged
 
 
 def test_a_page_that_fits_a_namesake_as_well_is_for_a_person_to_decide() -> None:
@@ -106,35 +68,10 @@ def wanted(title: str, year: int | None = 2011, **more: Any) -> TitleFacts:
     return TitleFacts(**{"imdb_id": None, "kind": "movie", **more}, title=title, year=year)
 
 
-@pytest.mark.parametrize(
-    ("title", "site_ids"),
-    [
-        (
-            "The Thing",
-            [
-                "m/the_thing",
-                "m/thing",
-                "m/the-thing",
-                "m/the_thing_2011",
-                "m/1021244-the_thing",
-                "movie/the-thing-2011",
-            ],
-        ),
-        ("Spider-Man: No Way Home", ["m/spider_man_no_way_home", "movie/spiderman-no-way-home"]),
-        ("Schindler's List", ["m/schindlers_list", "movie/schindlers-list"]),
-        ("1917", ["m/1917", "m/1917_2019"]),
-        ("Brewick: The Long Night", ["m/brewick", "movie/the-long-night"]),
-        ("Amélie", ["m/amelie", "m/am%C3%A9lie"]),
-        ("Иди и смотри", ["m/idi_i_smotri"]),
-    ],
-)
-def test_a_title_finds_its_names_on_a_site_however_irregular(
-    title: str, site_ids: list[str]
-) -> None:
-    keys = title_slug_keys(wanted(title))
-    for site_id in site_ids:
-        site = "rottentomatoes" if site_id.startswith("m/") else "metacritic"
-        assert slug_key(site, site_id) in keys, (site_id, keys)
+@pytest.mark.parametrize(("title", "site_id"), written.rows(__file__, "slugs.txt"))
+def test_a_title_finds_its_names_on_a_site_however_irregular(title: str, site_id: str) -> None:
+    site = "rottentomatoes" if site_id.startswith("m/") else "metacritic"
+    assert slug_key(site, site_id) in title_slug_keys(wanted(title))
 
 
 def test_films_and_series_of_one_name_have_different_keys_and_a_name_without_letters_has_none() -> (
