@@ -165,6 +165,11 @@ class Run:
         self.crawler.signals.connect(self._note_rejected, item_rejected)
         self.pipeline = BatchingPipeline(self.crawler, store, limits)
 
+    async def process(self, *items: Movie | Miss | ListPage) -> None:
+        """Give items to the pipeline, one after the other."""
+        for item in items:
+            await self.pipeline.process_item(item)
+
     async def _end(self, *, reason: str) -> None:
         self.ended_by.append(reason)
 
@@ -218,8 +223,7 @@ def crawl(store: Store, folder: Path, *items: Movie | Miss | ListPage, **limits:
 
     async def crawled() -> Run:
         async with running(store, folder, **limits) as run:
-            for item in items:
-                await run.pipeline.process_item(item)
+            await run.process(*items)
         return run
 
     return asyncio.run(crawled())

@@ -1,6 +1,5 @@
 """`scrapy scoreboard` prints to whatever reads it."""
 
-import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -16,9 +15,10 @@ from moviecrawler.database.sqlite import FILE, read_sqlite
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
-from tests.runs import make_movie, record_of, running
+from tests.runs import make_movie, record_of
 from tests.services.replica import IDS
 from tests.shared import PROJECT
+from tests.stored import write
 from tests.tables import read_movies
 
 
@@ -26,15 +26,7 @@ from tests.tables import read_movies
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a DATA_DIR with more titles than a pipe holds."""
     full = tmp_path_factory.mktemp("data")
-
-    async def crawl() -> None:
-        async with running(SqliteStore(full), full, batch_items=1000, buffer_items=2000) as run:
-            for number in range(2000):
-                await run.pipeline.process_item(
-                    make_movie(number, title=f"Lámpa 千年の灯 {number}")
-                )
-
-    asyncio.run(crawl())
+    write(full, *(make_movie(number, title=f"Lámpa 千年の灯 {number}") for number in range(2000)))
     return full
 
 

@@ -123,7 +123,7 @@ class FullDisk(SqliteStore):
 
 async def test_a_full_disk_is_waited_out(tmp_path: Path) -> None:
     async with running(FullDisk(tmp_path), tmp_path) as run:
-        await run.pipeline.process_item(make_movie(1, keywords=["Rain. " * 60] * 200))
+        await run.process(make_movie(1, keywords=["Rain. " * 60] * 200))
         await until(lambda: run.count("durable") == 1)
     assert run.count("retries") == 2
     assert len(check_readable(tmp_path)) == 1
@@ -229,10 +229,10 @@ async def test_a_scoreboard_that_is_not_made_anew_is_told(
 ) -> None:
     monkeypatch.setattr("moviecrawler.pipelines.sqlite.MOST_TITLES_AT_THE_END", 1)
     async with running(SqliteStore(tmp_path), tmp_path) as run:
-        await run.pipeline.process_item(make_movie(1))
+        await run.process(make_movie(1))
         url = "https://www.rottentomatoes.com/m/ebb"
         other = make_movie(2, site="rottentomatoes", site_id="m/ebb", url=url, scores=[])
-        await run.pipeline.process_item(other)
+        await run.process(other)
     remark = (
         "2 records are not matched with those of other sites yet; run scrapy scoreboard to do that"
     )

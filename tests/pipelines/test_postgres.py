@@ -96,9 +96,8 @@ async def test_bad_values_are_rejected_alone(database_url: str, tmp_path: Path) 
     """One in each batch of ten."""
     async with running(PostgresStore(database_url), tmp_path, batch_seconds=60) as run:
         for number in range(10 * len(BAD)):
-            await run.pipeline.process_item(
-                make_movie(number, **(BAD[number // 10] if number % 10 == 3 else {}))
-            )
+            changes = BAD[number // 10] if number % 10 == 3 else {}
+            await run.process(make_movie(number, **changes))
     good = {f"tt{number:07}" for number in range(10 * len(BAD)) if number % 10 != 3}
     assert {site_id for site_id, outcome in run.outcomes().items() if outcome == "durable"} == good
     assert len(run.rejected()) == len(run.outcomes()) - len(good) == len(BAD)

@@ -82,7 +82,7 @@ def test_a_server_that_is_stopped_in_the_middle_loses_nothing(
 
 async def feed(run: Run, numbers: Iterable[int]) -> None:
     for number in numbers:
-        await run.pipeline.process_item(make_movie(number))
+        await run.process(make_movie(number))
 
 
 async def test_a_connection_that_is_cut_inside_a_batch_leaves_nothing_half_written(

@@ -223,10 +223,9 @@ async def test_a_title_that_the_catalogue_refuses_is_durable_and_keeps_no_other_
         """,
     )
     async with running(PostgresStore(database_url), tmp_path, batch_items=4) as run:
-        for number in range(8):
-            await run.pipeline.process_item(make_movie(number))
+        await run.process(*map(make_movie, range(8)))
         await until(lambda: len(run.reported) == 8)
-        await run.pipeline.process_item(make_movie(1, -60))  # whose keys have not changed
+        await run.process(make_movie(1, -60))  # whose keys have not changed
     assert [outcome for _, outcome, _ in run.reported] == ["durable"] * 9
     assert execute(database_url, "SELECT count(*) FROM records") == [(8,)]
     assert execute(database_url, "SELECT count(site_id) FROM title_sites") == [(7,)]
@@ -254,8 +253,7 @@ async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
     async with running(
         PostgresStore(database_url), tmp_path, batch_items=2, batch_seconds=60
     ) as run:
-        for number in range(2):
-            await run.pipeline.process_item(make_movie(number))
+        await run.process(*map(make_movie, range(2)))
     assert run.outcomes() == {"tt0000000": "durable", "tt0000001": "rejected"}
     assert (
         "takes too long: canceling statement due to statement timeout"
@@ -334,6 +332,6 @@ async def test_a_table_that_fits_no_statement_ends_the_crawl_and_rejects_nothing
         else:
             execute(place.url, "DROP TABLE awards CASCADE")
         award = Award(event=None, wins=1, nominations=0)
-        await run.pipeline.process_item(make_movie(1, awards=[award]))
+        await run.process(make_movie(1, awards=[award]))
         await until(lambda: "writing failed" in caplog.text)
     assert (run.count("retries"), run.outcomes()) == (0, {"tt0000001": "spooled"})

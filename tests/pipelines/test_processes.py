@@ -83,7 +83,7 @@ async def test_a_server_that_stops_and_cuts_connections_loses_nothing(
     with Proxy(parts.hostname or "", parts.port or 80) as proxy:
         async with running(every_store.store(address=proxy.address), tmp_path) as run:
             for number in range(40):
-                await run.pipeline.process_item(make_movie(number))
+                await run.process(make_movie(number))
                 if number == 15:
                     await until(lambda: run.count("durable") >= 10)
                     proxy.stop()

@@ -102,8 +102,7 @@ async def test_an_endpoint_that_answers_503_is_asked_again(
     async with running(S3Store(Bucket(own_bucket, endpoint_url=own_s3.url)), tmp_path) as run:
         await until(lambda: own_s3.requests[-1:] == [f"HEAD /{own_bucket}"])
         own_s3.failures = ["503 Service Unavailable"] * 4  # more than boto3 itself tries
-        for number in range(30):
-            await run.pipeline.process_item(make_movie(number))
+        await run.process(*map(make_movie, range(30)))
     assert run.count("retries") >= 1
     assert set(run.outcomes().values()) == {"durable"}
     assert len(s3_movies(own_s3.url, own_bucket)) == 30

@@ -44,13 +44,13 @@ async def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
 
     first.before_write = failing(10**6, TransientStoreError("down"))
     async with running(first, tmp_path, close_seconds=0.1) as run:
-        await run.pipeline.process_item(make_movie(1))
+        await run.process(make_movie(1))
     first.before_write = lambda _: gate.wait(LIMIT)
     async with running(first, tmp_path) as loading:
         await until(lambda: len(first.batches) > 1)
         for other in others:
             async with running(other, tmp_path) as run:
-                await run.pipeline.process_item(make_movie(2))
+                await run.process(make_movie(2))
             assert set(run.outcomes()) == {"tt0000002"}
         assert len(run.spool_files()) == 1, "it would be lost if this process were killed now"
         gate.set()
@@ -112,7 +112,7 @@ async def test_a_full_disk_holds_the_crawl_back_until_there_is_room(
     store.before_write = failing(10**6, TransientStoreError("database or disk is full"))
     async with running(store, tmp_path, buffer_items=1000) as run:
         with largest_file(4096):
-            await run.pipeline.process_item(make_movie(0))
+            await run.process(make_movie(0))
             await until(lambda: run.count("stuck"))
             crawled = asyncio.gather(
                 *(run.pipeline.process_item(make_movie(n)) for n in range(1, 30))
@@ -140,7 +140,7 @@ async def test_a_worker_whose_disk_stays_full_ends_where_others_go_on(
     store.before_write = failing(10**6, TransientStoreError("database or disk is full"))
     async with running(store, tmp_path, redis_url, close_seconds=0.2) as run:
         with largest_file(100):
-            await run.pipeline.process_item(make_movie(0))
+            await run.process(make_movie(0))
             await until(lambda: run.count("stuck"))
             await until(lambda: run.ended_by or not reasons)
             await asyncio.sleep(0.1)
@@ -163,7 +163,7 @@ async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes
             request = Request("http://127.0.0.1/", cb_kwargs={"site_id": "tt0000001"})
             tracker.take("1", 1, request)
             movie = make_movie(1)
-            await run.pipeline.process_item(movie)
+            await run.process(movie)
             response = TextResponse(request.url, request=request)
             run.crawler.signals.send_catch_log(signals.item_scraped, item=movie, response=response)
             tracker.ended(request)

@@ -96,8 +96,7 @@ async def test_transient_errors_are_retried_until_they_pass(
     memory.before_write = failing(2, error)
 
     async with running(memory, tmp_path) as run:
-        for number in range(5):
-            await run.pipeline.process_item(make_movie(number))
+        await run.process(*map(make_movie, range(5)))
         await until(lambda: run.count("durable") == 5)
     assert run.count("retries") == 2
     assert set(run.outcomes().values()) == {"durable"}
@@ -109,7 +108,7 @@ async def test_one_item_that_takes_too_long_is_tried_again(
 ) -> None:
     memory.before_write = failing(1, TooSlowError("the server is busy"))
     async with running(memory, tmp_path) as run:
-        await run.pipeline.process_item(make_movie(1))
+        await run.process(make_movie(1))
         await until(lambda: bool(run.outcomes()))
     assert run.outcomes() == {"tt0000001": "durable"}
 
@@ -133,9 +132,8 @@ async def test_a_bad_item_takes_no_other_down(
 
     memory.before_write = refuse
     async with running(memory, tmp_path) as run:
-        for number in range(10):
-            await run.pipeline.process_item(make_movie(number))
-        await run.pipeline.process_item(make_movie(10, title="half a \ud83c"))  # which is no JSON
+        await run.process(*map(make_movie, range(10)))
+        await run.process(make_movie(10, title="half a \ud83c"))  # which is no JSON
     outcomes = run.outcomes()
     assert {outcomes.pop("tt0000003"), outcomes.pop("tt0000010")} == {"rejected"}
     assert list(outcomes.values()) == ["durable"] * len(memory.movies) == ["durable"] * 9
@@ -175,7 +173,7 @@ async def test_a_store_that_stands_still_holds_the_crawl_and_memory_stays_bounde
         gate.set()
         await crawled
         # An item that is larger than the buffer is stored alone.
-        await run.pipeline.process_item(make_movie(60, keywords=["A lamp. " * 60] * 5_000))
+        await run.process(make_movie(60, keywords=["A lamp. " * 60] * 5_000))
     assert run.count("buffered_max") == held
     assert run.count("durable") == len(memory.movies) == 61
 
@@ -188,8 +186,7 @@ async def test_after_a_signal_a_store_that_is_away_is_not_waited_for(
     memory.before_write = failing(10**6, TransientStoreError("down"))
     async with asyncio.timeout(10), running(memory, tmp_path, close_seconds=3600) as run:
         run.crawler.engine.running = False
-        for number in range(items):
-            await run.pipeline.process_item(make_movie(number))
+        await run.process(*map(make_movie, range(items)))
     assert run.count("spooled") == items
 
 
@@ -200,13 +197,12 @@ async def test_what_a_store_does_not_take_is_spooled_and_loaded_by_the_next_run(
     memory.before_write = failing(10**6, TransientStoreError("down"))
     async with running(memory, tmp_path, close_seconds=0.3) as run:
         run.crawler.engine.running = False  # it is told to end, and the buffer is too small for all
-        for number in range(25):
-            await run.pipeline.process_item(make_movie(number, age=60))
+        await run.process(*(make_movie(number, age=60) for number in range(25)))
     assert set(run.outcomes().values()) == {"spooled"}
     (file,) = run.spool_files()
     # Down all through the next run, too: the file stays, and the items of that run come beside it.
     async with running(memory, tmp_path, close_seconds=0.3) as run:
-        await run.pipeline.process_item(make_movie(99))
+        await run.process(make_movie(99))
     assert file in run.spool_files()
     assert len(run.spool_files()) == 2
 
@@ -215,7 +211,7 @@ async def test_what_a_store_does_not_take_is_spooled_and_loaded_by_the_next_run(
     async with running(
         memory, tmp_path, batch_items=500, buffer_items=500, batch_seconds=3600
     ) as run:
-        await run.pipeline.process_item(make_movie(3, title="Newer"))
+        await run.process(make_movie(3, title="Newer"))
     assert run.spool_files() == []
     # A crawl that is shorter than a batch may wait writes at once what it has loaded.
     assert len(memory.batches) <= 3
@@ -279,8 +275,7 @@ async def test_a_store_that_hangs_does_not_keep_the_spider_from_closing(
     memory.before_write = lambda _: gate.wait(LIMIT)
 
     async with running(memory, tmp_path, close_seconds=0.1) as run:
-        for number in range(12):
-            await run.pipeline.process_item(make_movie(number))
+        await run.process(*map(make_movie, range(12)))
         await until(lambda: memory.batches)
     assert set(run.outcomes().values()) == {"spooled"}
     # It comes back later, and what it reports then is not told a second time.
@@ -295,10 +290,9 @@ async def test_a_store_whose_thread_fails_ends_the_crawl_and_loses_nothing(
 ) -> None:
     async with running(memory, tmp_path) as run:
         monkeypatch.setattr(run.pipeline._writer, "_flush", Mock(side_effect=MemoryError))
-        await run.pipeline.process_item(make_movie(1))
+        await run.process(make_movie(1))
         await until(lambda: run.ended_by)
-        for number in range(2, 40):
-            await run.pipeline.process_item(make_movie(number))
+        await run.process(*map(make_movie, range(2, 40)))
     assert run.ended_by == ["store_failed"]
     assert list(run.outcomes().values()) == ["spooled"] * 39
     assert run.spool_files()
@@ -311,7 +305,7 @@ async def test_a_store_that_is_down_at_the_start_is_opened_later(
         side_effect=[TransientStoreError("not up yet"), KeyError("unforeseen"), None]
     )
     async with running(memory, tmp_path) as run:
-        await run.pipeline.process_item(make_movie(1))
+        await run.process(make_movie(1))
         await until(lambda: run.count("durable") == 1)
     assert "KeyError: 'unforeseen'" in caplog.text
 

@@ -81,7 +81,7 @@ def _write(
                 numbers = list(range(first, first + count))
                 random.shuffle(numbers)
                 for number in numbers:
-                    await run.pipeline.process_item(make_movie(number, age))
+                    await run.process(make_movie(number, age))
                     for site_id, outcome, _ in run.reported[done:]:
                         told.send((outcome, site_id))
                     done = len(run.reported)
