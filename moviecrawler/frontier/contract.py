@@ -6,6 +6,7 @@ the run. Each method of `Backend` is one atomic step, and one suite of tests hol
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -20,6 +21,8 @@ from moviecrawler.sites import SITES, Site
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+
+    from moviecrawler.politeness.ledger import Result
 
 OFF_SITE = -1
 """The level of requests that are not for the site, so that they are leased while it is closed:
@@ -44,26 +47,42 @@ OUTCOMES = ("stored", "absent", "failed", "disallowed", "fresh", "dead", "read",
 `failed`, or `disallowed` by robots.txt, or `fresh`: not fetched, as their record is young. Lists
 and others are `read` or `unread`. Each can become a `dead` letter."""
 TITLE_OUTCOMES = ("stored", "absent", "failed", "disallowed", "fresh")
-DAY_SECONDS = 86_400
-DAYS_UNUSED = 7
-"""Days after which a run that nobody has used expires."""
-DAYS_DEAD = 30
-"""Days for which a dead letter is kept."""
 MAX_RUNS = 100
 """Runs of a site that are read, at most: those that were used last."""
 DIED_SECONDS = 600.0
 """Seconds for which a title that became a dead letter is not queued again in any case, as the
 catalogue may not be told yet."""
-DELIVERIES_ALONE = 2
-"""After so many deliveries a request may have killed its workers: it is leased alone."""
-
-
+_DAY_SECONDS = 86_400
 RAW = "surrogateescape"
 """How bytes that are no UTF-8 become text, and bytes again."""
 RunSite = Site | Literal["replay"]
 """Whose run it is: that of a site, or of `scrapy replay`, which asks none."""
 RUN_SITES: tuple[RunSite, ...] = (*SITES, "replay")
 """Those that this process knows; others may have runs of more."""
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """The terms of all queues, which each step of a backend is given."""
+
+    unused_seconds: int = 7 * _DAY_SECONDS
+    """After which a run that nobody has used expires. One that waits for a site that is blocking us
+    does so as long after the pause."""
+    letter_seconds: int = 30 * _DAY_SECONDS
+    """For which a dead letter is kept."""
+    circuit_seconds: int = 14 * _DAY_SECONDS
+    """After the pause of a refusal, until it is forgotten."""
+    longest_pause_seconds: int = 7 * _DAY_SECONDS
+    """Each refusal after a pause doubles the pause, up to this."""
+    probe_seconds: int = 60
+    """For which workers wait for the response to a probe before another one is sent."""
+    spacing: float = 1.05
+    """The factor by which the gap between two requests is longer than the budget asks for, as late
+    requests would crowd the next ones."""
+    deliveries_alone: int = 2
+    """After so many deliveries a request may have killed its workers: it is leased alone."""
+
+
+TERMS = Terms()
 
 
 class RunName(NamedTuple):
@@ -307,9 +326,27 @@ def holds_none(ids: Collection[str]) -> bool:
 class Backend(Ledger):
     """The queues of all runs, and what all workers know of the sites and of their proxies.
 
-    What a `Ledger` says of its methods holds for all of them. Each is a step, which is the method
-    of `Steps` with its name over SQLite, and the function of the Lua script with its name in Redis.
+    What a `Ledger` says of its methods holds for all of them. Each is a step, which is the function
+    of the Lua script with its name in Redis, and the statements below its name over SQLite.
     """
+
+    async def _step(
+        self,
+        kind: type[Result],
+        step: str,
+        site: str | None = None,
+        run: str | None = None,
+        /,
+        **given: object,
+    ) -> Result:
+        common = {"step": step, "site": site, "run": run, "terms": TERMS}
+        reply = await self._reply_to({**common, **given})
+        # Seeds, and what others have damaged, may be any bytes.
+        return msgspec.convert(json.loads(reply.decode(errors=RAW)), kind, strict=False)
+
+    @abstractmethod
+    async def _reply_to(self, given: Mapping[str, object]) -> bytes:
+        """Take the step that is named in what it is given; return its reply in JSON."""
 
     @abstractmethod
     async def place(self, site: str) -> str:
@@ -345,7 +382,7 @@ class Backend(Ledger):
         if opened.gone:
             opened.remarks.append(
                 f"{opened.gone} requests that were left of run {run.name!r} are gone: it was unused"
-                f" for {DAYS_UNUSED} days, or the queue has lost them; what the arguments name is"
+                f" for a week, or the queue has lost them; what the arguments name is"
                 " queued again"
             )
         return opened
@@ -367,7 +404,8 @@ class Backend(Ledger):
         It is the worker's heartbeat, too. Requests of workers that died are queued again.
         """
         terms = {"want": want, "renew": list(renew), "is_idle": holds_none(renew)}
-        reply = await self._step(Reply, "take", *worker.run, worker=worker, **terms)
+        given = {"worker": worker, "budget": worker.budget, **terms}
+        reply = await self._step(Reply, "take", *worker.run, **given)
         if reply.was_lost:
             run = worker.run.name
             reply.remarks.append(f"state of run {run!r} was lost; its arguments are queued again")
@@ -375,11 +413,11 @@ class Backend(Ledger):
 
     async def finish(self, worker: Worker, ends: Sequence[End]) -> None:
         """End leases, and count what became of their requests."""
-        await self._step(bool, "finish", *worker.run, worker=worker, ends=ends)
+        await self._step(object, "finish", *worker.run, worker=worker, ends=ends)
 
     async def leave(self, worker: Worker) -> None:
         """Note that a worker has ended."""
-        await self._step(bool, "leave", *worker.run, name=worker.name)
+        await self._step(object, "leave", *worker.run, worker_name=worker.name)
 
     # --- Operators ------------------------------------------------------------------------------
 

@@ -11,8 +11,8 @@ local time = redis.call('TIME')
 local microseconds = time[1] * 1000000 + time[2]
 local now = math.floor(microseconds / 1000)  -- in ms
 local DAY_MS = 86400000
-local UNUSED_MS = 7 * DAY_MS
-local DEAD_MS = 30 * DAY_MS
+local UNUSED_MS = given.terms.unused_seconds * 1000
+local DEAD_MS = given.terms.letter_seconds * 1000
 local LAYOUT = 2
 local steps = {}
 

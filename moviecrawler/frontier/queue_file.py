@@ -48,11 +48,17 @@ class QueueFile:
     The file may be deleted or damaged at any time.
     """
 
-    def __init__(self, path: Path, opening: Path) -> None:
-        """Open nothing yet. `opening` is the lock file of who opens the file."""
+    def __init__(self, path: Path, opening: Path, is_dead: Callable[[str], bool]) -> None:
+        """Open nothing yet.
+
+        Args:
+            path: Of the file.
+            opening: The lock file of who opens the file.
+            is_dead: Tells whether a worker has ended; a function of SQL.
+        """
         self.path = path
-        self.remarks: list[str] = []
-        """Sentences that the log should have."""
+        self._is_dead = is_dead
+        self._remarks: list[str] = []
         self._opening = opening
         self._connection: sqlite3.Connection | None = None
         self._identity: Identity | None = None  # of the file that the connection has open
@@ -73,7 +79,7 @@ class QueueFile:
         if not makes_file and not self.path.exists():
             self.close()
             with closing(self._connect(":memory:")) as empty:
-                empty.executescript(read_package_file(__package__, "queue.sql"))
+                self._prepare(empty)
                 return step(empty)
         try:
             return self._run(step, is_reading=is_reading)
@@ -83,6 +89,12 @@ class QueueFile:
                 raise FrontierError(sentence) from error
             self._move_aside(str(error))
         return self._run(step, is_reading=is_reading)
+
+    def pop_remarks(self) -> list[str]:
+        """Return the sentences that the log should have; each once."""
+        remarks = self._remarks
+        self._remarks = []
+        return remarks
 
     def close(self) -> None:
         """Close the file; the next step opens it again."""
@@ -140,12 +152,13 @@ class QueueFile:
         self._connection = connection
         return connection
 
-    @staticmethod
-    def _connect(path: Path | str) -> sqlite3.Connection:
+    def _connect(self, path: Path | str) -> sqlite3.Connection:
         connection = sqlite3.connect(
             path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        connection.row_factory = sqlite3.Row
+        # What a step returns is JSON, in which what others have damaged may be any bytes.
+        connection.text_factory = bytes
+        connection.create_function("is_dead", 1, self._is_dead)
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -158,12 +171,12 @@ class QueueFile:
                 f" and this version knows {_LAYOUT}); install that version again, or move the file"
                 " away to begin a new queue"
             )
-        if version == _DRAFT and "runs" in tables:
+        if version == _DRAFT and b"runs" in tables:
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(_ADD_FRESH)
                 connection.execute(f"PRAGMA user_version = {_LAYOUT}")
-            self.remarks.append(
+            self._remarks.append(
                 f"{self.path.name} was made by an earlier version: all was taken over"
             )
         elif version < _LAYOUT and tables:
@@ -181,6 +194,7 @@ class QueueFile:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
+        connection.executescript(read_package_file(__package__, "session.sql"))
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -211,7 +225,7 @@ class QueueFile:
                         path.rename(f"{target}{path.name.removeprefix(self.path.name)}")
         except OSError as error:
             raise FrontierError(f"{self.path} is damaged, and can't be moved: {error}") from error
-        self.remarks.append(
+        self._remarks.append(
             f"the queue was damaged ({reason}): it was moved to {target.name}, and a new one begun"
         )
 

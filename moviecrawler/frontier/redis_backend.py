@@ -7,7 +7,6 @@ and the flush by whoever ends first.
 
 from __future__ import annotations
 
-import json
 import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from moviecrawler.frontier.contract import Worker
-    from moviecrawler.politeness.ledger import Result
 
 _FILES = (
     "keys",
@@ -112,22 +110,13 @@ class RedisBackend(Backend):
         """Close the client's connections."""
         await self.client.aclose()
 
-    async def _step(
-        self,
-        kind: type[Result],
-        step: str,
-        site: str | None = None,
-        run: str | None = None,
-        /,
-        **given: object,
-    ) -> Result:
+    async def _reply_to(self, given: Mapping[str, object]) -> bytes:
         """Have the script take a step."""
-        start_urls = self._start_urls_form % {"name": site}
-        common = {"step": step, "site": site, "run": run, "start_urls": start_urls}
+        start_urls = self._start_urls_form % {"name": given["site"]}
+        packed = msgspec.msgpack.encode({**given, "start_urls": start_urls})
         with _as_frontier_errors():
-            reply = await self._script(args=[msgspec.msgpack.encode({**common, **given})])
-        # Seeds, and what others have damaged, may be any bytes.
-        return msgspec.convert(json.loads(reply.decode(errors=RAW)), kind)
+            reply: bytes = await self._script(args=[packed])
+        return reply
 
 
 @contextmanager

@@ -94,7 +94,7 @@ function steps.ids()
 end
 
 function steps.leave()
-    redis.call('ZREM', keys.workers, given.name)
+    redis.call('ZREM', keys.workers, given.worker_name)
     return true
 end
 

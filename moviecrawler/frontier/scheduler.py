@@ -34,10 +34,10 @@ from moviecrawler.basics.outages import Outage
 from moviecrawler.frontier.contract import (
     ARGUMENTS,
     BOOSTED,
-    DELIVERIES_ALONE,
     LISTS,
     OFF_SITE,
     SEED,
+    TERMS,
     TITLE_OUTCOMES,
     TITLES,
     End,
@@ -603,7 +603,7 @@ class FrontierScheduler(BaseScheduler):
 
     def _is_isolated(self) -> bool:
         """Return whether this worker holds a request that may have killed others, and no other."""
-        return len(self._held) == 1 and self._held[0].number > DELIVERIES_ALONE
+        return len(self._held) == 1 and self._held[0].number > TERMS.deliveries_alone
 
     @property
     def _held(self) -> list[Lease]:

@@ -1,11 +1,8 @@
 -- Whether a site may be asked, by its circuit and its day's budget, which all workers share; and
 -- what else they know of it.
 
-local PROBE_MS = 60000
-local LONGEST_PAUSE_MS = 7 * DAY_MS
+local LONGEST_PAUSE_MS = given.terms.longest_pause_seconds * 1000
 local BANS_MS = 30 * DAY_MS
--- Longer by this factor than the budget asks for, as late requests would crowd the next ones.
-local SPACING_FACTOR = 1.05
 local SET_BACK_MS = 1000
 
 -- Move times of a key back by as much as the clock was ahead that has written them, when it was set
@@ -30,7 +27,7 @@ local function move_site_back()
 end
 
 -- Return a `SiteReply`, the time of the next turn, and its day, to which a request is charged.
-local function ask_site(budget)
+local function ask_site()
     local circuit = redis.call('HMGET', keys.circuit, 'until', 'probe_until', 'reason')
     local closed_until = tonumber(circuit[1])
     local probe_until = tonumber(circuit[2]) or 0
@@ -51,7 +48,7 @@ local function ask_site(budget)
     elseif probe_until > now then
         site.state = 'probed'
         site.blocked = math.ceil(probe_until - now)
-    elseif site.used >= (budget.per_day or math.huge) then
+    elseif site.used >= (given.budget.per_day or math.huge) then
         site.state = 'budget_spent'
         site.blocked = (day + 1) * DAY_MS - now
         site.reason = 'the daily budget is exhausted'
@@ -74,7 +71,8 @@ local function open_circuit(reason, pause)
         redis.call('HSET', keys.circuit, 'reason', reason, 'trips', trips)
     end
     redis.call('HSET', keys.circuit, 'until', closed_until, 'at', now)
-    redis.call('PEXPIRE', keys.circuit, math.ceil(closed_until - now) + 14 * DAY_MS)
+    local lifetime = math.ceil(closed_until - now) + given.terms.circuit_seconds * 1000
+    redis.call('PEXPIRE', keys.circuit, lifetime)
 end
 
 -- Charge a request to the budget of a site, or note that it is blocking us or answered the probe.
@@ -86,10 +84,10 @@ function steps.ask()
     elseif given.has_answered then
         redis.call('DEL', keys.circuit)
     end
-    local site, turn, day = ask_site(given.budget)
+    local site, turn, day = ask_site()
     if given.charge and site.blocked == 0 then
         local per_second = given.budget.per_second
-        local gap = per_second and 1000 / per_second * SPACING_FACTOR or 0
+        local gap = per_second and 1000 / per_second * given.terms.spacing or 0
         site.delay = math.ceil(turn - now)
         site.used = site.used + 1
         site.probing = site.state == 'half_open'
@@ -98,7 +96,8 @@ function steps.ask()
         redis.call('PEXPIRE', keys.budget, 2 * DAY_MS)
         if site.probing then
             -- After that another worker sends one.
-            redis.call('HSET', keys.circuit, 'probe_until', now + PROBE_MS, 'at', now)
+            local probe_until = now + given.terms.probe_seconds * 1000
+            redis.call('HSET', keys.circuit, 'probe_until', probe_until, 'at', now)
         end
     end
     return site

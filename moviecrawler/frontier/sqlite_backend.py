@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from moviecrawler.frontier.contract import Backend, Opened, Reply
+import msgspec
+
+from moviecrawler.basics.files import read_package_file
+from moviecrawler.frontier.contract import TERMS, Backend, Opened, Reply
 from moviecrawler.frontier.queue_file import QueueFile
-from moviecrawler.frontier.sqlite_steps import Steps
 from moviecrawler.frontier.worker_locks import WorkerLocks
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
+    from moviecrawler.frontier.contract import Worker
     from moviecrawler.politeness.ledger import Result
 
 FILE = "queue.sqlite3"
@@ -30,6 +35,25 @@ _READING = {"read_robots", "ids", "read", "letters"}
 """Steps that change nothing, and wait for no other process."""
 _OF_OPERATORS = {"leave", "requeue", "drop_letter", "drop_run"}
 """Steps that make no file where there is none; nor do those that read."""
+_FILES = ("run", "site", "open", "push", "take", "finish", "letters", "report")
+"""The files of the steps, from what the others use."""
+
+
+def _read_steps() -> dict[str, list[str]]:
+    """Return the statements of each step, which is below a line such as "-- step: push".
+
+    A line such as "-- include begin" stands for the statements of that step.
+    """
+    texts: dict[str, str] = {}
+    for name in _FILES:
+        _, *steps = read_package_file(__package__, f"{name}.sql").split("-- step: ")
+        for step in steps:
+            title, _, text = step.partition("\n")
+            texts[title] = re.sub(r"-- include (\w+)\n", lambda name: texts[name[1]], text)
+    return {step: text.split(";\n") for step, text in texts.items()}
+
+
+_STEPS = _read_steps()
 
 
 class SqliteBackend(Backend):
@@ -42,14 +66,33 @@ class SqliteBackend(Backend):
         """Open nothing yet. `clock` returns the Unix time."""
         locks = folder / LOCKS
         self._path = (folder / FILE).absolute()
-        self._file = QueueFile(folder / FILE, opening=locks / _OPENING)
         self._locks = WorkerLocks(locks)
+        self._file = QueueFile(folder / FILE, locks / _OPENING, self._locks.is_dead)
         self._clock = clock
         self._thread: ThreadPoolExecutor | None = None
 
     async def place(self, site: str) -> str:  # noqa: ARG002 - all sites share the file
         """Return the path of the file, and the machine that has it."""
         return f"{self._path} on {socket.gethostname()}"
+
+    async def open(self, worker: Worker, requested_at: float | None, age: float) -> Opened:
+        """Join a run, and delete the lock files that nobody needs."""
+        await self._in_thread(self._locks.sweep)
+        opened = await super().open(worker, requested_at, age)
+        opened.remarks += self._file.pop_remarks()
+        return opened
+
+    async def take(self, worker: Worker, want: int = 0, renew: Collection[str] = ()) -> Reply:
+        """Lease requests to a worker, whose lock tells that it lives."""
+        await self._in_thread(partial(self._locks.hold, worker.name))
+        reply = await super().take(worker, want, renew)
+        reply.remarks += self._file.pop_remarks()
+        return reply
+
+    async def leave(self, worker: Worker) -> None:
+        """Note that a worker has ended."""
+        await super().leave(worker)
+        await self._in_thread(partial(self._locks.remove, worker.name))
 
     async def close(self) -> None:
         """Free the locks of this process' workers, and close the file."""
@@ -60,32 +103,31 @@ class SqliteBackend(Backend):
             self._thread = None
             thread.shutdown()
 
-    async def _step(
-        self,
-        kind: type[Result],  # noqa: ARG002 - of the method's result
-        step: str,
-        site: str | None = None,
-        run: str | None = None,
-        /,
-        **given: object,
-    ) -> Result:
-        """Have `Steps` take a step."""
+    async def _reply_to(self, given: Mapping[str, object]) -> bytes:
+        step = given["step"]
         is_reading = step in _READING or given.get("changes") == {}
-        makes_file = not is_reading and step not in _OF_OPERATORS
+        how = {
+            "makes_file": not is_reading and step not in _OF_OPERATORS,
+            "is_reading": is_reading,
+        }
+        return await self._in_thread(partial(self._file.take, partial(self._run, given), **how))
 
-        def take(database: sqlite3.Connection) -> Result:
-            steps = Steps(database, (site, run), self._clock(), self._locks)
-            if makes_file:
-                steps.tell_time()
-            result: Result = getattr(steps, step)(**given)
-            return result
-
-        how = {"makes_file": makes_file, "is_reading": is_reading}
-        result = await self._in_thread(partial(self._file.take, take, **how))
-        if isinstance(result, Opened | Reply):
-            result.remarks += self._file.remarks
-            self._file.remarks.clear()
-        return result
+    def _run(self, given: Mapping[str, object], database: sqlite3.Connection) -> bytes:
+        """Run the statements of a step; return what they return."""
+        run = f"{given['site']}\0{given['run']}"
+        parameters = {
+            **msgspec.structs.asdict(TERMS),
+            **given,
+            "given": msgspec.json.encode(given).decode(),
+            "name": given["run"],
+            "run": int.from_bytes(blake2b(run.encode(), digest_size=6).digest(), "big"),
+            "now": self._clock(),
+        }
+        reply = b"null"
+        for statement in _STEPS[str(given["step"])]:
+            for (value,) in database.execute(statement, parameters):
+                reply = value
+        return reply
 
     async def _in_thread(self, step: Callable[[], Result]) -> Result:
         if self._thread is None:

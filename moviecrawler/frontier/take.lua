@@ -1,6 +1,5 @@
 -- Leasing requests to a worker. It is the worker's heartbeat, too.
 
-local DELIVERIES_ALONE = 2
 local BOOSTED = 0
 local BOOST_PRIORITY = 100
 local ARGUMENTS = 'arguments-'
@@ -104,7 +103,7 @@ local function lease(site)
         local value = redis.call('HGET', keys.requests, id)
         if value then
             local level, deliveries, is_title, body = parse(value)
-            if deliveries >= DELIVERIES_ALONE and not is_arguments(id) then
+            if deliveries >= given.terms.deliveries_alone and not is_arguments(id) then
                 -- It may have killed two workers, so that a worker takes it alone.
                 if not given.is_idle or #handed_out > 0 then
                     break
@@ -134,7 +133,7 @@ function steps.take()
     redis.call('ZADD', keys.workers, lease_until(), given.worker.name)
     redis.call('ZREMRANGEBYSCORE', keys.workers, '-inf', now)
     move_site_back()
-    local site = ask_site(given.worker.budget)
+    local site = ask_site()
     local remark = take_seeds(site)
     local new_dead_letters = end_leases()
     find_lost()

@@ -82,7 +82,7 @@ class Ledger(ABC):
 
     async def keep_robots(self, host: str, text: str) -> None:
         """Keep the robots.txt of a scheme and host, for 7 days at least."""
-        await self._step(bool, "keep_robots", host=host, text=text)
+        await self._step(object, "keep_robots", host=host, text=text)
 
     async def exchange_bans(self, site: str, changes: Mapping[str, str | None]) -> dict[str, str]:
         """Write bans of a site's proxies, and return all that are known; without any, make no file.

@@ -22,10 +22,10 @@ from hypothesis.stateful import (
 
 from moviecrawler.frontier.contract import (
     ARGUMENTS,
-    DELIVERIES_ALONE,
     LISTS,
     OUTCOMES,
     SEED,
+    TERMS,
     TITLE_OUTCOMES,
     TITLES,
     Delivery,
@@ -208,7 +208,7 @@ class Frontier(RuleBasedStateMachine):
         alone = [
             one
             for one in reply.deliveries
-            if one.number > DELIVERIES_ALONE and not one.id.startswith(ARGUMENTS)
+            if one.number > TERMS.deliveries_alone and not one.id.startswith(ARGUMENTS)
         ]
         assert not alone or (len(reply.deliveries) == 1 and not holds)
         for delivery in reply.deliveries:

@@ -152,7 +152,6 @@ async def test_leases_of_a_process_that_was_killed_end_at_once(
         assert report.workers == 1
         deliveries = (await queue.take(ONE, 9)).deliveries
     assert [(delivery.id, delivery.number) for delivery in deliveries] == [("a", 2), ("b", 2)]
-    assert not (tmp_path / LOCKS / "killed.lock").exists()
     await queue.finish(ONE, [stored(delivery) for delivery in deliveries])
     assert is_all_done(await account_of(queue, ONE))
 

@@ -1,0 +1,94 @@
+-- What each connection has beside the tables of the file: those that a step fills on its way.
+
+PRAGMA temp_store = MEMORY;
+
+-- The only row is the run whose pass the step begins, as it has no state.
+CREATE TEMP TABLE begun (
+    run INTEGER PRIMARY KEY,
+    -- Whether the state was lost.
+    is_restored INTEGER NOT NULL
+);
+
+-- The only row is what the step has found out of its site. Times are as in `SiteReply`.
+CREATE TEMP TABLE asked (
+    number INTEGER PRIMARY KEY,
+    state TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    blocked INTEGER NOT NULL,
+    -- Unix time at which the next request may be sent, its day, and the requests of that day.
+    turn REAL NOT NULL,
+    day INTEGER NOT NULL,
+    used INTEGER NOT NULL,
+    is_charged INTEGER NOT NULL DEFAULT 0
+);
+
+-- One row is a request that the step is to queue.
+CREATE TEMP TABLE pushes (
+    position INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    level INTEGER NOT NULL,
+    title TEXT NOT NULL,
+    body BLOB NOT NULL,
+    is_repeatable INTEGER NOT NULL,
+    -- Whether it is not open, and the pass has not seen it.
+    is_new INTEGER NOT NULL
+);
+
+-- One row is a request that the step leases.
+CREATE TEMP TABLE handed_out (
+    position INTEGER PRIMARY KEY,
+    request INTEGER NOT NULL,
+    may_be_deadly INTEGER NOT NULL
+);
+
+-- One row is a request that the step makes a dead letter of.
+CREATE TEMP TABLE buried (
+    request INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    reason TEXT NOT NULL
+);
+
+-- One row is the end of a lease that counts, or of one whose request is a dead letter since.
+CREATE TEMP TABLE ends (
+    position INTEGER PRIMARY KEY,
+    request INTEGER UNIQUE,
+    letter INTEGER UNIQUE,
+    kind TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    -- JSON: how many by outcome.
+    outcomes TEXT NOT NULL,
+    is_title INTEGER NOT NULL,
+    -- Whether the account of the pass has the request: it lacks letters of earlier passes.
+    is_counted INTEGER NOT NULL
+);
+
+-- One row is a dead letter that the step queues again.
+CREATE TEMP TABLE requeued (
+    letter INTEGER PRIMARY KEY
+);
+
+-- The only row is how many requests the run has lost when it expired.
+CREATE TEMP TABLE expired (
+    gone INTEGER NOT NULL
+);
+
+-- One row is a run, with its account as JSON.
+CREATE TEMP VIEW accounts AS
+SELECT
+    run,
+    requested > stored + absent + failed + disallowed + fresh + dead + read + unread
+        + queued + leased AS has_lost,
+    json_object(
+        'requested', requested,
+        'titles', titles,
+        'stored', stored,
+        'absent', absent,
+        'failed', failed,
+        'disallowed', disallowed,
+        'fresh', fresh,
+        'dead', dead,
+        'read', read,
+        'unread', unread,
+        'open', queued + leased
+    ) AS account
+FROM runs;
