@@ -35,7 +35,6 @@ pytest_plugins = [
     "tests.services.s3",
     "tests.services.redis",
     "tests.services.replica",
-    "tests.services.https",
     "tests.services.tor",
     "tests.workers",
     "tests.services.browser",

@@ -6,7 +6,6 @@ interpreter that started for it, and so no use for PYTHONPATH, nor a command lin
 Tests of these, and of the start itself, use `subprocess`.
 """
 
-import asyncio
 import atexit
 import faulthandler
 import logging
@@ -15,12 +14,9 @@ import os
 import signal
 import subprocess
 import sys
-from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import IO, Self
-
-from moviecrawler.replica.options import Options
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.preloaded"])
@@ -99,17 +95,6 @@ def start(
         command = [sys.executable, "-m", "scrapy", *arguments]
         return subprocess.Popen(command, env=env, cwd=cwd, stdout=stdout, stderr=stderr)
     return ForkedCommand(arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr)
-
-
-def serve_replica(options: Options, end: Connection) -> None:
-    """Be a replica until the other end of a pipe is closed, to which its URLs are written."""
-    # The process that starts this one has no need of it.
-    from moviecrawler.replica.app import serve  # noqa: PLC0415
-    from tests.services.changing_replica import ChangingReplica  # noqa: PLC0415
-
-    os.dup2(end.fileno(), 1)
-    sys.stdin = os.fdopen(end.fileno())
-    asyncio.run(serve(options, ChangingReplica, until_input_ends=True))
 
 
 def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -> None:

@@ -1,13 +1,17 @@
 """A replica that changes its pages, and that challenges some of its clients."""
 
+import asyncio
 import gzip
+import os
+import sys
+from multiprocessing.connection import Connection
 
 import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from moviecrawler.items import Site
-from moviecrawler.replica.app import Replica
+from moviecrawler.replica.app import Replica, serve
 from moviecrawler.replica.options import Options
 
 RATING = {"aggregateRating": "meanOfVotes"}
@@ -64,3 +68,10 @@ class ChangingReplica(Replica):
         for old, new in self.options.renames.items():
             body = body.replace(old.encode(), new.encode())
         answer.body = body
+
+
+def serve_replica(options: ChangingOptions, end: Connection) -> None:
+    """Be a replica until the other end of a pipe is closed, to which its URLs are written."""
+    os.dup2(end.fileno(), 1)
+    sys.stdin = os.fdopen(end.fileno())
+    asyncio.run(serve(options, ChangingReplica, until_input_ends=True))

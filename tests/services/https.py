@@ -6,18 +6,15 @@ It is a site's https address, where the server itself knows http only.
 import asyncio
 import ssl
 import tempfile
-from collections.abc import Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-import pytest
 import trustme
 
 from tests.processes import CONTEXT
-from tests.services.replica import TITLES, ReplicaOf
 
 NAME = "site.invalid"
 """A name that stands in the certificate, and that no machine knows."""
@@ -53,13 +50,6 @@ class HttpsFront:
         self._process.kill()
         self._process.join()
         self._folder.cleanup()
-
-
-@pytest.fixture(scope="session")
-def front(replica_of: ReplicaOf) -> Iterator[HttpsFront]:
-    """Return IMDb's replica by https."""
-    with HttpsFront(replica_of(titles=TITLES, light=True).urls["imdb"]) as front:
-        yield front
 
 
 def _run(key: Path, target: str, port: Connection) -> None:

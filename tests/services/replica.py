@@ -20,8 +20,9 @@ from moviecrawler.replica.sources import Answer, Source
 from moviecrawler.sites import SITES
 from moviecrawler.sites.ids import title_url
 from tests.crawling import reset
-from tests.processes import CONTEXT, serve_replica
-from tests.services.changing_replica import ChangingOptions
+from tests.processes import CONTEXT
+from tests.services.changing_replica import ChangingOptions, serve_replica
+from tests.services.https import HttpsFront
 
 TITLES = 40
 COLLECTION = Collection(1, TITLES)
@@ -79,6 +80,13 @@ def replica_of() -> Iterator[ReplicaOf]:
             return running[name]
 
         yield give
+
+
+@pytest.fixture(scope="session")
+def front(replica_of: ReplicaOf) -> Iterator[HttpsFront]:
+    """Return IMDb's replica by https."""
+    with HttpsFront(replica_of(titles=TITLES, light=True).urls["imdb"]) as front:
+        yield front
 
 
 @pytest.fixture
