@@ -122,10 +122,9 @@ def _form_of(kind: inspect.Type) -> str:
             return str(form)
         case inspect.IntType(ge=lowest, le=highest) | inspect.FloatType(ge=lowest, le=highest):
             number = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
-            bounds = f" of at least {lowest:g}" if lowest is not None else ""
-            if highest is not None:
-                bounds = f" from {lowest:g} to {highest:,g}"
-            return number + bounds
+            if highest is None:
+                return f"{number} of at least {lowest:g}"
+            return f"{number} from {lowest:g} to {highest:,g}"
         case inspect.DictType(key_type=inspect.EnumType(cls=names)):
             return f"numbers of {', '.join(names)}"
         case inspect.DateType():

@@ -20,7 +20,7 @@ from tests.runs import largest_file
 
 GIVEN: dict[str, list[str | bytes]] = {
     "title.basics": [r"tt0900001|movie|The Kettle|Der Kessel|1999|\N|118|Comedy,Drama"],
-    "title.ratings": ["tt0900001|8.7|30000"],
+    "title.ratings": ["tt0900001|8.7|30000", "tt0900001|8.7|30000"],  # a row may come twice
     "title.crew": [r"tt0900001|nm0900001,nm0900004|nm0900003"],
     "title.principals": [
         # Sorted by the text of the second column, and one row for each character.
