@@ -208,7 +208,8 @@ def test_history_is_one_stepped_curve_a_score_out_of_100_with_a_gap_where_there_
     ]
     chart = history_chart(rows, begin + timedelta(days=10))
     assert chart is not None
-    assert (chart.lowest, chart.highest, chart.begins) == (70, 90, begin)
+    assert (chart.lowest, chart.highest) == (70, 90)
+    assert (chart.begins, chart.middle) == (begin, begin + timedelta(days=5))
     assert chart.curves == [
         ("IMDb rating", "M0.0 0.0H120.0V120.0H600", 7.0),
         ("Metascore", "M0.0 60.0H300.0", None),

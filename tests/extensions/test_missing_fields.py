@@ -103,6 +103,14 @@ def test_field_is_found_to_be_missing_once_and_soon(
     assert after(pages + 5, field, **lacking) == [[]] * (pages - 1) + [[field]] + [[]] * 5
 
 
+@pytest.mark.parametrize(("last", "is_missing"), [(49, True), (50, False)])
+def test_a_score_is_missing_by_the_latest_50_pages(last: int, *, is_missing: bool) -> None:
+    fields = MissingFields()
+    for number in range(last):
+        assert not fields.add(movie(number, unknown_fields=["metascore"] * (number < 14)))
+    assert bool(fields.add(movie(last, unknown_fields=["metascore"]))) is is_missing
+
+
 def test_a_field_that_this_crawl_has_never_seen_is_not_missing() -> None:
     fields = MissingFields()
     assert not any(
