@@ -79,12 +79,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         Raises ConfigurationError for the first that can't be right, with its value, unless that may
         hold a password, and with what to set it to.
         """
-        given = {name: settings.get(name) for name in cls.__struct_encode_fields__}
+        values = {name: settings.get(name) for name in cls.__struct_encode_fields__}
         empty = (None, "") if cls.EMPTY_IS_DEFAULT else (None,)
         texts = {name for name, default in cls.defaults().items() if isinstance(default, str)}
         plain = {
             name: str(value) if name in texts and isinstance(value, os.PathLike | int) else value
-            for name, value in given.items()
+            for name, value in values.items()
             if value not in empty
         }
         try:
@@ -95,7 +95,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             fields = inspect.type_info(cls).fields  # type: ignore[attr-defined]
             kind = next(field.type for field in fields if field.encode_name == path)
             raise ConfigurationError(
-                f"{path} is {shown_value(path, given[path])}; set it to {_form_of(kind)}"
+                f"{path} is {shown_value(path, values[path])}; set it to {_form_of(kind)}"
             ) from None
 
     @classmethod

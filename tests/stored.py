@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from scrapy.settings import Settings
 
-from moviecrawler.database.board import Wanted, read_board
+from moviecrawler.database.board import BoardQuery, read_board
 from moviecrawler.database.reading import reading
 from moviecrawler.database.records import read_stored
 from moviecrawler.database.sqlite import FILE, SqliteTables, read_sqlite
@@ -70,7 +70,7 @@ def board_of(place: Path | str, kind: TitleKind | None = None) -> list[BoardRow]
     """Return the rows of the scoreboard of a folder, or of the database at a URL."""
     settings = {"DATABASE_URL": place} if isinstance(place, str) else {"DATA_DIR": str(place)}
     with reading(Settings(settings)) as tables:
-        rows = [BoardRow(row) for row in read_board(tables, Wanted(kind=kind)).rows]
+        rows = [BoardRow(row) for row in read_board(tables, BoardQuery(kind=kind)).rows]
     for row in rows:
         row.setdefault("kind", kind)
         row.pop("title_id")

@@ -54,7 +54,7 @@ class Command(BaseCommand, ScrapyCommand):
     )
 
     def execute(self, opts: argparse.Namespace) -> None:
-        from moviecrawler.database.board import Wanted, read_board
+        from moviecrawler.database.board import BoardQuery, read_board
         from moviecrawler.database.reading import reading_sqlite
 
         started = time.monotonic()
@@ -64,7 +64,7 @@ class Command(BaseCommand, ScrapyCommand):
             _FOLDER.mkdir(parents=True)
             has_failed = _crawl(replica.settings)
         with reading_sqlite(_FOLDER) as tables:
-            rows = list(read_board(tables, Wanted()).rows)
+            rows = list(read_board(tables, BoardQuery()).rows)
         print(render_table(rows))
         print(f"\n{len(rows)} movies in {time.monotonic() - started:.1f} s. The files:")
         for file in sorted(_FOLDER.glob("*.csv")):

@@ -163,9 +163,9 @@ class Command(BaseCommand, ScrapyCommand):
             self.fail(f"there is no {error.filename} yet; {_crawl_first(opts.kind, folder)}")
 
     def _print_rows(self, tables: SchemaTables, opts: argparse.Namespace) -> None:
-        from moviecrawler.database.board import Board, Wanted, read_board
+        from moviecrawler.database.board import Board, BoardQuery, read_board
 
-        wanted = Wanted(
+        wanted = BoardQuery(
             kind=opts.kind,
             list_name=opts.list_name,
             where=opts.where,

@@ -62,7 +62,7 @@ _READING: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class BoardQuery:
     """Which rows are wanted, and in what order."""
 
     kind: TitleKind | None = None
@@ -102,56 +102,56 @@ class Board:
             yield dict(zip(self.columns, values, strict=True))
 
 
-def read_board(tables: SchemaTables, wanted: Wanted) -> Board:
-    """Return the rows of a database that are wanted.
+def read_board(tables: SchemaTables, query: BoardQuery) -> Board:
+    """Return the rows of a database that are query.
 
     By default, IMDb's main list comes first, then the other titles by votes. Raises
     ConfigurationError for a column, a list or a condition that can't be, and while rows are read
     for a condition that takes too long.
     """
-    columns = _columns_of(tables, wanted)
-    source = f"SELECT b.* FROM {wanted.view} b"
+    columns = _columns_of(tables, query)
+    source = f"SELECT b.* FROM {query.view} b"
     values: list[str] = []
-    if wanted.list_name is not None:
-        if wanted.kind in _VIEWS:
-            raise ConfigurationError(f"--list: lists have no ranks of {wanted.kind}s")
-        site, name = _list_of(tables, wanted.list_name)
+    if query.list_name is not None:
+        if query.kind in _VIEWS:
+            raise ConfigurationError(f"--list: lists have no ranks of {query.kind}s")
+        site, name = _list_of(tables, query.list_name)
         columns = {RANK: "integer", **columns}
         source = (
-            f"SELECT l.rank, b.* FROM {wanted.view} b JOIN list_ranks l"
+            f"SELECT l.rank, b.* FROM {query.view} b JOIN list_ranks l"
             f" ON l.site_id = b.{site}_id AND l.site = {{mark}} AND l.list_name = {{mark}}"
         )
         values = [site, name]
     conditions = []
-    if wanted.kind is not None and wanted.kind not in _VIEWS:
-        conditions.append(f"kind = '{wanted.kind}'")
-    if wanted.where is not None:
-        _check(tables, source, wanted.where, columns)
-        conditions.append(f"(\n{wanted.where}\n)")
-    order = _order(wanted, columns)
+    if query.kind is not None and query.kind not in _VIEWS:
+        conditions.append(f"kind = '{query.kind}'")
+    if query.where is not None:
+        _check(tables, source, query.where, columns)
+        conditions.append(f"(\n{query.where}\n)")
+    order = _order(query, columns)
     by = ", ".join(_in_order(column, _COLLATIONS[tables.dialect]) for column in order)
-    if wanted.columns:
-        check_columns("--columns", wanted.columns, list(columns))
-        columns = {name: columns[name] for name in wanted.columns}
+    if query.columns:
+        check_columns("--columns", query.columns, list(columns))
+        columns = {name: columns[name] for name in query.columns}
     names = ", ".join(f'"{name}"' for name in columns)
     statement = (
         f"SELECT {names} FROM ({source}) board"
         + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
         + f" ORDER BY {by}"
-        + (f" LIMIT {wanted.limit:d}" if wanted.limit is not None else "")
+        + (f" LIMIT {query.limit:d}" if query.limit is not None else "")
     )
     return Board(
         columns=columns,
-        cells=_cells(tables, statement, values, is_checked=wanted.where is not None),
+        cells=_cells(tables, statement, values, is_checked=query.where is not None),
     )
 
 
-def _columns_of(tables: SchemaTables, wanted: Wanted) -> dict[str, str]:
+def _columns_of(tables: SchemaTables, query: BoardQuery) -> dict[str, str]:
     """Return the columns of the view, in its order, with their types."""
     if isinstance(tables, SqliteTables):
-        return _described(tables.connection, wanted.view)
+        return _described(tables.connection, query.view)
     with closing(tables_in_memory().connection) as connection:
-        return _described(connection, wanted.view)
+        return _described(connection, query.view)
 
 
 def _described(connection: sqlite3.Connection, view: str) -> dict[str, str]:
@@ -182,14 +182,14 @@ def _list_of(tables: SchemaTables, text: str) -> tuple[Site, str]:
     raise ConfigurationError(f"--list: {text!r} {why}; there are {named}")
 
 
-def _order(wanted: Wanted, columns: dict[str, str]) -> list[str]:
+def _order(query: BoardQuery, columns: dict[str, str]) -> list[str]:
     """Return the columns by which rows are ordered."""
-    default = _BY_PART if wanted.kind in _VIEWS else _BY_TITLE
-    if wanted.kind == "episode":
+    default = _BY_PART if query.kind in _VIEWS else _BY_TITLE
+    if query.kind == "episode":
         default = (*default, "episode")
-    order = [] if wanted.list_name is None else [RANK]
+    order = [] if query.list_name is None else [RANK]
     chosen = []
-    for key in wanted.sort:
+    for key in query.sort:
         name, _, direction = key.partition(":")
         check_columns("--sort", [name], list(columns))
         if direction not in {"", "asc", "desc"}:

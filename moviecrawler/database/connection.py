@@ -119,17 +119,17 @@ def read_url(url: str) -> dict[str, str]:
     _, _, rest = url.partition("://")
     authority, *others = re.split(r"[/?#]", rest, maxsplit=1)
     try:
-        found = parse_dsn(url) if url.startswith(("postgresql://", "postgres://")) else {}
+        parameters = parse_dsn(url) if url.startswith(("postgresql://", "postgres://")) else {}
     except psycopg2.ProgrammingError:
-        found = {}
-    port = found.get("port", "")
+        parameters = {}
+    port = parameters.get("port", "")
     misplaced = authority.count("@") > 1 or any("@" in other for other in others)
-    if misplaced or not found.get("dbname") or not (port.replace(",", "") or "0").isdigit():
+    if misplaced or not parameters.get("dbname") or not (port.replace(",", "") or "0").isdigit():
         raise ConfigurationError(
             f"DATABASE_URL is not of the form {_FORM}; write signs such as @ / : ? in a password"
             " as %40 %2F %3A %3F"
         )
-    return found
+    return parameters
 
 
 def connect(url: str, session: Session) -> Connection:

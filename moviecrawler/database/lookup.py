@@ -122,17 +122,17 @@ def find_titles(tables: SchemaTables, words: Sequence[str]) -> list[int]:
     if len(words) == 1 and (ids := _ids(words[0])):
         marks = ((site, site_id, site, site_id, site, site_id) for site, site_id in ids)
         return sorted({row[0] for each in marks for row in tables.select(_BY_ID, (), *each)})
-    asked = split_words(" ".join(words))
-    named: list[tuple[int, int]] = []
-    like: list[tuple[int, int]] = []
+    searched = split_words(" ".join(words))
+    exact: list[tuple[int, int]] = []
+    similar: list[tuple[int, int]] = []
     for title_id, title, original, year, votes in tables.stream(_TITLES):
         names = [" ".join(split_words(name)) for name in (title, original) if name]
         texts = [f" {text}" for text in (*names, str(year))]
-        if asked and all(any(f" {word}" in text for text in texts) for word in asked):
-            whole = " ".join(asked)
+        if searched and all(any(f" {word}" in text for text in texts) for word in searched):
+            whole = " ".join(searched)
             is_named = whole in names or whole in {f"{name} {year}" for name in names}
-            (named if is_named else like).append((-votes, title_id))
-    return [title_id for _, title_id in sorted(named or like)]
+            (exact if is_named else similar).append((-votes, title_id))
+    return [title_id for _, title_id in sorted(exact or similar)]
 
 
 def _ids(text: str) -> list[tuple[str, str]]:

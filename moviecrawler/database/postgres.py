@@ -132,9 +132,9 @@ class PostgresTables:
             )
 
     def version(self) -> int:
-        found = self.existing("schema_version", "records")
-        if "schema_version" not in found:
-            return -1 if found else 0
+        existing = self.existing("schema_version", "records")
+        if "schema_version" not in existing:
+            return -1 if existing else 0
         ((version,),) = self.select("SELECT version FROM schema_version")
         return int(version)
 

@@ -40,18 +40,19 @@ def match_embedded(
     with transaction(connection, "DEFERRED"):
         ((written,),) = connection.execute("SELECT written FROM state")
         aliases = embedded_aliases(connection)
-        found = _compared(connection, aliases.get(ID_SITE, {}), report)
-    movies = [stored.movie for stored in found]
-    ids = {id(stored.movie): stored.record_id for stored in found}
+        compared = _compared(connection, aliases.get(ID_SITE, {}), report)
+    movies = [stored.movie for stored in compared]
+    ids = {id(stored.movie): stored.record_id for stored in compared}
     older = newer_records(movies, aliases)
     # The record_id, the title_id and the newer_id of each record.
     placed: list[tuple[int, int | None, int | None]] = [
-        (found[number].record_id, None, found[newer].record_id) for number, newer in older.items()
+        (compared[number].record_id, None, compared[newer].record_id)
+        for number, newer in older.items()
     ]
     matched_by = []
-    shown = (movie for number, movie in enumerate(movies) if number not in older)
+    newest = (movie for number, movie in enumerate(movies) if number not in older)
     crowded: set[str] = set()
-    for joined in match_titles(shown, crowded):
+    for joined in match_titles(newest, crowded):
         records = [ids[id(joined.movies[site])] for site in by_authority(joined.movies)]
         placed += [(record_id, records[0], None) for record_id in records]
         reasons = [", ".join(match.reasons) for match in joined.matches]
@@ -93,8 +94,8 @@ def _compared(
     tables = SqliteTables(connection)
     condition = "kind NOT IN ('season', 'episode') AND site"
     found = read_stored(tables, f"{condition} <> {{mark}}", (), ID_SITE, view=COMPARED)
-    named = {*aliases, *aliases.values()}
-    if not found and not named:
+    of_aliases = {*aliases, *aliases.values()}
+    if not found and not of_aliases:
         return []
     keys = {key for stored in found for key in block_keys(title_of(stored.movie))}
     last = last_record_id(connection)
@@ -104,7 +105,7 @@ def _compared(
             through = first + _RECORDS_AT_ONCE - 1
             for stored in read_stored(tables, part, (), ID_SITE, first, through, view=COMPARED):
                 title = title_of(stored.movie)
-                if stored.movie.site_id in named or not keys.isdisjoint(block_keys(title)):
+                if stored.movie.site_id in of_aliases or not keys.isdisjoint(block_keys(title)):
                     found.append(stored)
             progress.done = min(through, last)
     return sorted(found, key=lambda stored: stored.record_id)

@@ -127,23 +127,25 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
     in between.
     """
     changed = [record for record in changed if record.is_changed]
-    found = _titles_by_alias(cursor, changed)
+    titles_of = _titles_by_alias(cursor, changed)
     # Seasons and episodes are not compared. They too may have older records.
     changed = [
         record
         for record in changed
-        if not is_part(record.movie) or record.record_id in found or record.newer_id is not None
+        if not is_part(record.movie) or record.record_id in titles_of or record.newer_id is not None
     ]
     if not changed:
         return Plan()
     cursor.execute(_STORED_SITES)
     stored_sites = {site for (site,) in cursor.fetchall()}
-    asked = [(record, keys) for record in changed if (keys := _search_keys(record, stored_sites))]
-    crowded = _search(cursor, asked, found)
+    searches = [
+        (record, keys) for record in changed if (keys := _search_keys(record, stored_sites))
+    ]
+    crowded = _search(cursor, searches, titles_of)
     titles = {
-        record.title_id for record in changed if record.record_id in found or not record.is_new
+        record.title_id for record in changed if record.record_id in titles_of or not record.is_new
     }
-    plan = _match(cursor, titles.union(*found.values()) | _titles_by_imdb_id(cursor, changed))
+    plan = _match(cursor, titles.union(*titles_of.values()) | _titles_by_imdb_id(cursor, changed))
     plan.crowded_searches = crowded
     return plan
 
@@ -183,10 +185,10 @@ def renew_keys(cursor: Cursor) -> None:
     ((last,),) = tables.select("SELECT coalesce(max(record_id), 0) FROM records")
     for begin in range(0, last, _KEYS_BATCH):
         of_batch = "record_id > {mark} AND record_id <= {mark}"
-        found = read_stored(tables, of_batch, (), begin, begin + _KEYS_BATCH, view=_KEYED)
-        _set_imdb_ids(tables, found)
+        records = read_stored(tables, of_batch, (), begin, begin + _KEYS_BATCH, view=_KEYED)
+        _set_imdb_ids(tables, records)
         new = []
-        for stored in found:
+        for stored in records:
             keys = tables.match_keys_of(stored.movie)
             if keys != stored.match_keys:
                 new.append((stored.record_id, keys))
@@ -204,10 +206,12 @@ def renew_keys(cursor: Cursor) -> None:
             match_again(cursor, site, site_ids[begin : begin + _SEARCH_BATCH])
 
 
-def _set_imdb_ids(tables: PostgresTables, found: Sequence[Stored]) -> None:
+def _set_imdb_ids(tables: PostgresTables, records: Sequence[Stored]) -> None:
     """Give movies the IMDb ids of their titles in the catalogue."""
-    places = tables.places_of([(stored.movie.site, str(stored.movie.site_id)) for stored in found])
-    for stored in found:
+    places = tables.places_of(
+        [(stored.movie.site, str(stored.movie.site_id)) for stored in records]
+    )
+    for stored in records:
         movie = stored.movie
         movie.imdb_id = movie.imdb_id or places[movie.site, str(movie.site_id)].imdb_id
 
@@ -237,10 +241,12 @@ def _titles_by_imdb_id(cursor: Cursor, changed: Iterable[Stored]) -> set[int]:
 
     The titles of the records with these ids are among them.
     """
-    named = {record.movie.imdb_id: record for record in changed if record.movie.imdb_id}
-    cursor.execute(_BY_IMDB_ID, (list(named),))
-    found = cursor.fetchall()
-    return {title_id for title_id, _ in found} | {named[imdb_id].title_id for _, imdb_id in found}
+    by_imdb_id = {record.movie.imdb_id: record for record in changed if record.movie.imdb_id}
+    cursor.execute(_BY_IMDB_ID, (list(by_imdb_id),))
+    rows = cursor.fetchall()
+    return {title_id for title_id, _ in rows} | {
+        by_imdb_id[imdb_id].title_id for _, imdb_id in rows
+    }
 
 
 def _search_keys(record: Stored, stored_sites: Collection[Site]) -> set[int]:
@@ -263,7 +269,7 @@ def _titles_by_alias(cursor: Cursor, changed: Sequence[Stored]) -> dict[int, set
 
     Those of which its own id is an alias are among them.
     """
-    found: dict[int, set[int]] = defaultdict(set)
+    titles_of: dict[int, set[int]] = defaultdict(set)
     values = {
         "records": [record.record_id for record in changed],
         "sites": [record.movie.site for record in changed],
@@ -271,12 +277,14 @@ def _titles_by_alias(cursor: Cursor, changed: Sequence[Stored]) -> dict[int, set
     }
     cursor.execute(_BY_ALIAS, values)
     for record_id, title_id in cursor.fetchall():
-        found[record_id].add(title_id)
-    return found
+        titles_of[record_id].add(title_id)
+    return titles_of
 
 
 def _search(
-    cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]], found: dict[int, set[int]]
+    cursor: Cursor,
+    searches: Sequence[tuple[Stored, Collection[int]]],
+    titles_of: dict[int, set[int]],
 ) -> int:
     """Add, by the id of an asking record, the other titles that records with its hashes have.
 
@@ -284,39 +292,41 @@ def _search(
     by key, without the crowded ones. Return how many these are.
     """
     sharing: dict[int, set[int]] = defaultdict(set)
-    questions = [_Search(record.record_id, list(keys)) for record, keys in asked]
-    crowded = _ask(cursor, questions, sharing)
+    whole = [_Search(record.record_id, list(keys)) for record, keys in searches]
+    crowded = _find_titles(cursor, whole, sharing)
     by_key = [
         _Search(record.record_id, [key])
-        for record, keys in asked
+        for record, keys in searches
         if record.record_id in crowded
         for key in keys
     ]
     if by_key:
-        _ask(cursor, by_key, sharing)
+        _find_titles(cursor, by_key, sharing)
         logger.info(
             "%d of %d searches have keys that more than %d records share, and go without them",
             len(crowded),
-            len(asked),
+            len(searches),
             _MAX_RECORDS,
         )
-    for record, _ in asked:
+    for record, _ in searches:
         if titles := sharing[record.record_id] - {record.title_id}:
-            found[record.record_id] |= titles
+            titles_of[record.record_id] |= titles
     return len(crowded)
 
 
-def _ask(cursor: Cursor, questions: Sequence[_Search], found: dict[int, set[int]]) -> set[int]:
+def _find_titles(
+    cursor: Cursor, searches: Sequence[_Search], titles_of: dict[int, set[int]]
+) -> set[int]:
     """Add the titles that searches find, by the asking record; return those that find too many."""
     crowded: set[int] = set()
-    for begin in range(0, len(questions), _SEARCH_BATCH):
-        asked = as_json(questions[begin : begin + _SEARCH_BATCH])
-        cursor.execute(_CANDIDATES, {"asked": asked, "most": _MAX_RECORDS})
+    for begin in range(0, len(searches), _SEARCH_BATCH):
+        batch = as_json(searches[begin : begin + _SEARCH_BATCH])
+        cursor.execute(_CANDIDATES, {"asked": batch, "most": _MAX_RECORDS})
         for record_id, title_id in cursor.fetchall():
             if title_id is None:
                 crowded.add(record_id)
             else:
-                found[record_id].add(title_id)
+                titles_of[record_id].add(title_id)
     return crowded
 
 

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -101,8 +101,9 @@ class Progress:
                 ended or "none",
             )
         elif waits := describe_requests(self._crawler.engine):
-            # Scrapy's type, not its code, asks for an int.
-            stats.inc_value("crawl/stalled_seconds", now - self._looked_at)  # type: ignore[arg-type]
+            stalled = now - self._looked_at
+            # Scrapy's type, not its code, requires an int.
+            stats.inc_value("crawl/stalled_seconds", stalled)  # type: ignore[arg-type]
             silent_seconds = now - self._changed_at
             if silent_seconds >= self._quiet:
                 self._quiet *= 2
@@ -142,6 +143,11 @@ class LineHandler(logging.Handler):
         reason = f" ({type(error).__name__}: {error}; -L INFO shows more)" if error else ""
         level = f"{record.levelname}: " if record.levelno > logging.INFO else ""
         tqdm.write(f"{level}{sentence}{reason}", file=sys.stderr)
+
+
+class _Titles(NamedTuple):
+    done: int
+    requested: int
 
 
 class ProgressLine:
@@ -192,17 +198,21 @@ class ProgressLine:
         Args:
             now: Seconds by the monotonic clock.
         """
-        figures = [(crawler, *_done_and_requested(crawler)) for crawler in self._crawlers]
-        done = sum(figure[1] for figure in figures)
-        to_go = sum(figure[2] for figure in figures) - done
+        counts = {crawler: _count_titles(crawler) for crawler in self._crawlers}
+        done = sum(count.done for count in counts.values())
+        unfinished = sum(count.requested for count in counts.values()) - done
         self._counts.append((now, done))
         while self._counts[0][0] < now - _RATE_SECONDS:
             self._counts.popleft()
         since, before = self._counts[0]
         per_minute = 60 * (done - before) / max(now - since, _DRAW_SECONDS)
-        parts = [", ".join(f"{c.spidercls.name} {n:,}/{of:,}" for c, n, of in figures)]
+        of_crawls = [
+            f"{crawler.spidercls.name} {count.done:,}/{count.requested:,}"
+            for crawler, count in counts.items()
+        ]
+        parts = [", ".join(of_crawls)]
         if per_minute:
-            left = str(timedelta(seconds=int(60 * to_go / per_minute))).removeprefix("0:")
+            left = str(timedelta(seconds=int(60 * unfinished / per_minute))).removeprefix("0:")
             parts.append(f"{per_minute:,.0f} per minute, {left} left")
         parts += list(dict.fromkeys(filter(None, map(_describe_wait, self._crawlers))))
         return "; ".join(parts)
@@ -212,21 +222,21 @@ def _is_open(crawler: Crawler) -> bool:
     return crawler.spider is not None and crawler.crawling and not is_closing(crawler.engine)
 
 
-def _done_and_requested(crawler: Crawler) -> tuple[int, int]:
+def _count_titles(crawler: Crawler) -> _Titles:
     """Return how many titles of the run are done, and how many were requested, by all workers."""
     with suppress(AttributeError, RuntimeError):  # it has not begun
         stats = crawler.stats.get_stats()
         scheduler = crawler.engine.scheduler
         if scheduler is None:  # it has ended, and set the stats of its run
             done = sum(stats.get(f"frontier/run/{name}", 0) for name in TITLE_OUTCOMES)
-            return done, stats.get("frontier/run/titles", 0)
+            return _Titles(done, stats.get("frontier/run/titles", 0))
         account: Account | None = scheduler.account  # type: ignore[attr-defined]
         if account is not None:
             # The account of all workers comes every few seconds.
             by_all = sum(getattr(account, outcome) for outcome in TITLE_OUTCOMES)
             done = max(by_all, sum(stats.get(f"titles/{name}", 0) for name in TITLE_OUTCOMES))
-            return done, max(account.titles, done)
-    return 0, 0
+            return _Titles(done, max(account.titles, done))
+    return _Titles(0, 0)
 
 
 def _describe_wait(crawler: Crawler) -> str:

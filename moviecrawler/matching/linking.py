@@ -107,9 +107,12 @@ def link(records: Sequence[Title], titles: Iterable[Title]) -> list[Linked]:
         elif chosen is None and not left:
             why = ["but a record that fits better is that title"]
         shown = chosen or undecided or mine[0]
+        decision: Decision = "review" if undecided else "refused"
+        if chosen:
+            decision = "accepted"
         return Linked(
             imdb_id=None if chosen is None else ids[chosen.b],
-            decision="accepted" if chosen else "review" if undecided else "refused",
+            decision=decision,
             score=shown.match.score,
             reasons=[*shown.match.reasons, *why],
             others=[

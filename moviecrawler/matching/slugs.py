@@ -68,13 +68,10 @@ def title_slug_keys(title: TitleFacts) -> set[str]:
     Other titles may share them. A title of unknown kind, or a special, has the keys of films and of
     series.
     """
-    kinds = (
-        ("film", "series")
-        if title.kind in {None, "other"}
-        else ("series",)
-        if title.kind in _SERIES
-        else ("film",)
-    )
+    if title.kind in {None, "other"}:
+        kinds = ["film", "series"]
+    else:
+        kinds = ["series" if title.kind in _SERIES else "film"]
     names = [name for name in (title.title, title.original_title) if name]
     slugs = {slugify(form, "_") for name in names for form in (name, *short_forms(name))}
     return {_key(kind, slug) for kind in kinds for slug in slugs if slug}

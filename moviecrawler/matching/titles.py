@@ -78,17 +78,17 @@ class Pair(NamedTuple):
 
 
 def verify(expected: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match:
-    """Compare a page with a title of the catalogue; `evidence` says how the page was found.
+    """Compare a page with a title of the catalogue; `evidence` says how the page was of_id.
 
     A page that fits another title of the same name about as well is put under review.
     """
     page = title_of(movie)
-    found = _EVIDENCE.get(evidence, NO_EVIDENCE)
-    match = compare(prepare(ID_SITE, expected), page, found)
-    if match.accepted and found.points < WIKIDATA and match.score < SAME_ID:
+    of_id = _EVIDENCE.get(evidence, NO_EVIDENCE)
+    match = compare(prepare(ID_SITE, expected), page, of_id)
+    if match.accepted and of_id.points < WIKIDATA and match.score < SAME_ID:
         for rival in expected.rivals:
             other = compare(prepare(ID_SITE, rival), page)
-            if is_rival(other) and other.weight > match.weight - found.points - RIVALS_WITHIN:
+            if is_rival(other) and other.weight > match.weight - of_id.points - RIVALS_WITHIN:
                 match.reasons.append(f"but it may be {rival.imdb_id or rival.title} as well")
                 match.decision = "review"
                 break

@@ -77,10 +77,10 @@ def _answer(response: Response) -> Answer:
         headers.append(("Content-Encoding", encoding.decode("latin-1")))
     headers.append(("Content-Length", str(len(body))))
     assert response.request is not None  # noqa: S101 - Scrapy sets it
-    known = response.request.cb_kwargs
+    arguments = response.request.cb_kwargs
     return Answer(
         site=response.meta["site"],
-        site_id=known.get("site_id"),
+        site_id=arguments.get("site_id"),
         url=response.url,
         status=response.status,
         headers=headers,
@@ -88,7 +88,7 @@ def _answer(response: Response) -> Answer:
         fetched_at=response.meta["fetched_at"],
         archive_id=response.meta["archive_id"],
         attempts=1 + response.meta.get("retry_times", 0),
-        found=known.get("found"),
+        found=arguments.get("found"),
         pool=response.meta.get(POOL_META, DIRECT),
         redirects=redirects_of(response.meta),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from isal import isal_zlib
@@ -28,9 +28,18 @@ _NO_LIMIT = 2**40
 _REDIRECTS = range(300, 400)
 _WITH_CONTENT = frozenset({200, 206})
 """Statuses of answers whose body is used; of others, status and headers are enough."""
-_sent: WeakKeyDictionary[Response, tuple[int, bytes | None]] = WeakKeyDictionary()
-"""The compressed size of each decompressed response, and with S3_BUCKET also the compressed
-body."""
+
+
+class _Sent(NamedTuple):
+    """The body of a response as it was sent."""
+
+    size: int
+    body: bytes | None
+    """None without S3_BUCKET."""
+
+
+_sent: WeakKeyDictionary[Response, _Sent] = WeakKeyDictionary()
+"""What was sent of each decompressed response."""
 
 
 def sent_body(response: Response) -> tuple[bytes, bytes | None]:
@@ -38,13 +47,15 @@ def sent_body(response: Response) -> tuple[bytes, bytes | None]:
 
     Without S3_BUCKET, these are the decompressed body and None.
     """
-    _, body = _sent.get(response, (0, None))
-    return (response.body, None) if body is None else (body, b"gzip")
+    sent = _sent.get(response)
+    if sent is None or sent.body is None:
+        return response.body, None
+    return sent.body, b"gzip"
 
 
 def sent_size(response: Response) -> int:
     """Return the size of the body as it was sent."""
-    return _sent[response][0] if response in _sent else len(response.body)
+    return _sent[response].size if response in _sent else len(response.body)
 
 
 class GzipMiddleware(DecodingMiddleware):
@@ -100,10 +111,8 @@ class GzipMiddleware(DecodingMiddleware):
                 raise IgnoreRequest(f"{response.url}: its body is damaged: {error}") from error
             return retry
         if isinstance(result, Response) and result is not response:
-            _sent[result] = (
-                len(response.body),
-                response.body if self.crawler.settings.get("S3_BUCKET") else None,
-            )
+            body = response.body if self.crawler.settings.get("S3_BUCKET") else None
+            _sent[result] = _Sent(len(response.body), body)
         return result
 
     def decode(self, body: bytes, encoding: bytes, max_size: int) -> bytes:

@@ -110,13 +110,13 @@ def archived_files(
 
     Each has the name of its site. The pages are from `begin` to `end`, both included.
     """
-    found = {}
+    sites = {}
     for key in archive.keys(f"raw/site={site}/" if site else "raw/"):
         match = _FILE.match(key)
         with suppress(ValueError):  # a date that does not exist: not a folder of ours
             if match and begin <= date.fromisoformat(match["date"]) <= end:
-                found[key] = match["site"]
-    return found
+                sites[key] = match["site"]
+    return sites
 
 
 _FILE = re.compile(r"raw/site=(?P<site>\w+)/date=(?P<date>\d{4}-\d\d-\d\d)/[^/]+\.warc$")

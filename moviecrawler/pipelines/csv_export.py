@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from filelock import FileLock
 
 from moviecrawler.basics.progress import Progress, log
-from moviecrawler.database.board import Board, Wanted, converted_columns, json_value, read_board
+from moviecrawler.database.board import Board, BoardQuery, converted_columns, json_value, read_board
 from moviecrawler.database.csv_files import (
     changed_records,
     changed_titles,
@@ -166,7 +166,7 @@ def _count_rows(connection: sqlite3.Connection) -> int:
 def _parts_of(connection: sqlite3.Connection, name: str) -> Iterator[tuple[int, int]]:
     """Yield the id of each part of a file, and how many rows it has, in their order."""
     if name == _SCOREBOARD:
-        for row in read_board(SqliteTables(connection), Wanted(columns=["title_id"])).rows:
+        for row in read_board(SqliteTables(connection), BoardQuery(columns=["title_id"])).rows:
             yield row["title_id"], 1
     else:
         yield from connection.execute(csv_parts(name))
@@ -185,7 +185,7 @@ def _read(
         connection.executemany("INSERT INTO temp.new_parts VALUES (?)", ids)
     if name == _SCOREBOARD:
         where = None if is_whole else f"title_id IN ({_NEW_PARTS})"
-        board = read_board(SqliteTables(connection), Wanted(where=where))
+        board = read_board(SqliteTables(connection), BoardQuery(where=where))
         return list(board.columns), csv_rows(board)
     query = f"SELECT * FROM {_VIEW}{name}"  # noqa: S608 - its name is ours
     if not is_whole:

@@ -96,16 +96,16 @@ class MongoStore(Store):
         self._margin = margin
         self._client: MongoClient[Document] | None = None
         try:
-            given = parse_uri(url)
+            parsed = parse_uri(url)
         except (PyMongoError, ValueError):
             # The error's own text may quote the password.
             raise ConfigurationError(
                 "MONGO_URL is malformed; set it to mongodb://user:password@host:27017/database, "
                 "with characters such as @ and / in the password percent-encoded"
             ) from None
-        self._database: str = given["database"] or "moviecrawler"
+        self._database: str = parsed["database"] or "moviecrawler"
         self._options: Document = {
-            name: value for name, value in _OPTIONS.items() if name not in given["options"]
+            name: value for name, value in _OPTIONS.items() if name not in parsed["options"]
         }
 
     def open(self) -> None:

@@ -87,8 +87,8 @@ class Spool:
         faults = [] if lines else ["it is empty"]
         for number, line in enumerate(lines, 1):
             try:
-                found = msgspec.json.decode(line, type=_Line)
-                item: object = msgspec.json.decode(found.item, type=self._types[found.type])
+                decoded = msgspec.json.decode(line, type=_Line)
+                item: object = msgspec.json.decode(decoded.item, type=self._types[decoded.type])
                 if isinstance(item, Movie):  # an older version named fields otherwise
                     item.unknown_fields = columns_of(item.site, item.unknown_fields)
                 items.append(item)

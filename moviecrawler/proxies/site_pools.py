@@ -86,13 +86,13 @@ class SitePools:
         return cls(options, pools, orders)
 
 
-def _read_orders(given: str, pools: Mapping[str, ProxyPool]) -> dict[Site, tuple[ProxyPool, ...]]:
+def _read_orders(setting: str, pools: Mapping[str, ProxyPool]) -> dict[Site, tuple[ProxyPool, ...]]:
     """Return the pools by site, from PROXY_ORDER: one order for all sites, or JSON."""
     try:
         orders = (
-            msgspec.json.decode(given, type=dict[str, str])
-            if given.startswith("{")
-            else dict.fromkeys(SITES, given)
+            msgspec.json.decode(setting, type=dict[str, str])
+            if setting.startswith("{")
+            else dict.fromkeys(SITES, setting)
         )
         for site in orders:
             check_site(site)
@@ -110,13 +110,13 @@ def _read_orders(given: str, pools: Mapping[str, ProxyPool]) -> dict[Site, tuple
     raise ConfigurationError(f"PROXY_ORDER can't be read: {reason}; set it to {_ORDER_FORM}")
 
 
-def _read_entries(given: str) -> dict[str, _PoolEntry]:
+def _read_entries(setting: str) -> dict[str, _PoolEntry]:
     """Return the entries of PROXY_POOLS, which is JSON or the path of a file with it."""
     try:
         text = (
-            (given or "{}").encode()
-            if given.lstrip()[:1] in {"", "{"}
-            else read_file(given, _MAX_FILE_BYTES)
+            (setting or "{}").encode()
+            if setting.lstrip()[:1] in {"", "{"}
+            else read_file(setting, _MAX_FILE_BYTES)
         )
         return msgspec.json.decode(text, type=dict[_PoolName, _PoolEntry])
     except (OSError, ValueError) as error:  # msgspec's are ValueErrors

@@ -15,7 +15,7 @@ import pytest
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.commands.scoreboard import render_table
-from moviecrawler.database.board import Wanted, read_board
+from moviecrawler.database.board import BoardQuery, read_board
 from moviecrawler.database.reading import reading_sqlite
 from moviecrawler.database.sqlite import FILE
 from moviecrawler.items import ListPage, Movie, Score, Site
@@ -201,7 +201,7 @@ def test_a_condition_is_the_same_in_both_databases_and_ends_after_a_while(
         "(WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c)"
     )
     with reading_sqlite(board) as tables, pytest.raises(ConfigurationError, match=r"within 0\.1 s"):
-        list(read_board(tables, Wanted(where=f"year < {endless}")).rows)
+        list(read_board(tables, BoardQuery(where=f"year < {endless}")).rows)
 
 
 def test_a_title_is_shown_on_all_sites_with_its_history(board: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.database.board import Wanted, read_board
+from moviecrawler.database.board import BoardQuery, read_board
 from moviecrawler.database.reading import reading_sqlite
 from moviecrawler.database.sqlite import FILE, open_sqlite
 from moviecrawler.pipelines.sqlite import SqliteStore
@@ -40,7 +40,7 @@ def read(folder: Path, *, is_left: bool) -> None:
     if os.getuid() == 0:
         os.setuid(_NOBODY)
     with reading_sqlite(folder) as tables:
-        assert len(list(read_board(tables, Wanted()).rows)) == 1
+        assert len(list(read_board(tables, BoardQuery()).rows)) == 1
     if is_left:
         uri = f"{(folder / FILE).as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
