@@ -19,7 +19,7 @@ _VARIABLE = "SCRAPY_SETTINGS_MODULE"
 
 
 def main() -> None:
-    """Run a command, or answer a shell that completes one.
+    """Run a command, or complete one for a shell.
 
     Until the command itself begins, Ctrl-C ends the process without a word.
     """

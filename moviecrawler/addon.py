@@ -113,7 +113,7 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     _check_components(settings)
     if not issubclass(spidercls, MovieSpider):
         return
-    # None: whoever runs the crawl has installed one.
+    # None: the program that runs the crawl has installed one.
     if settings["TWISTED_REACTOR"] not in {None, _REACTOR}:
         raise ConfigurationError(
             f"TWISTED_REACTOR is {settings['TWISTED_REACTOR']!r}; remove it, as movie spiders need "
@@ -269,7 +269,7 @@ _CHECKS: dict[str, Callable[[str], object]] = {
     "LOG_FORMAT": _check_log_format,
     "USER_AGENT": _check_agent,
 }
-"""What raises an error for a wrong value of a setting whose type does not say it all."""
+"""What raises an error for a wrong value of a setting that its type does not check."""
 
 
 def _form(default: object, error: Exception) -> str:

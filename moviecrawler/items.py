@@ -1,7 +1,7 @@
 """The items: a `Movie` for each title page of a site, and the `Listing`s that lead to these pages.
 
 None or an empty list means that the page states that there is no such value, unless
-`unknown_fields` names the field: then the page says nothing of it, or nothing that can be parsed. A
+`unknown_fields` names the field: then the page omits it, or it cannot be parsed. A
 page without an id raises `ExtractionError`. msgspec's `Meta` sets the bounds of each field:
 `pipelines/validate.py` makes a field unknown that breaks one.
 """
@@ -234,7 +234,7 @@ class Fetch:
 
 Outcome = Literal["ok", "absent", "error", "put off"]
 """How fetching a title from a site ended. It is `put off` when the network or this program failed,
-which says nothing of the title."""
+and the title itself is not to blame."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -298,7 +298,7 @@ class Noted:
 
 @dataclass(slots=True, kw_only=True)
 class Movie(Noted):
-    """What one page of one site says of one title. Keyed by (site, site_id)."""
+    """The data of one page of one site about one title. Keyed by (site, site_id)."""
 
     site: Site
     site_id: Id | None
@@ -398,8 +398,8 @@ class Movie(Noted):
     source: Source = "page"
     """page, list or dataset; see `Source`."""
     unknown_fields: Few[Text] = field(default_factory=list)
-    """Columns that pages (rows, datasets) of this kind normally fill, but of which this one says
-    nothing: those of the view `movies`, such as `metascore`, `imdb_votes`, `directors` or `budget`.
+    """Columns that pages (rows, datasets) of this kind normally fill, but which this one
+    omits: those of the view `movies`, such as `metascore`, `imdb_votes`, `directors` or `budget`.
     What other tables alone have is named by table and kind: `offers`, `credits.cast`,
     `scores.imdb.histogram`. Sorted, each once, never one that has a value. A missing value that
     isn't named here is stated absent."""
@@ -458,7 +458,7 @@ class Batch:
 
 @dataclass(slots=True, kw_only=True)
 class Unchanged:
-    """Titles of which the store has all that a source says, by an earlier reading of the same."""
+    """Titles whose record has all that a source has, as it was extracted from the same source."""
 
     site: Site
     site_ids: list[Id]
@@ -515,7 +515,7 @@ class ListPage:
     next_offset: Count
     """Entries up to the end of this page."""
     ends: ListEnd | None = None
-    """How the list ends with this page; None when it goes on."""
+    """How the list ends with this page; None when it continues."""
     entries: Annotated[list[ListEntry], Meta(max_length=100_000)]
     total: Annotated[int, Meta(ge=0, le=10**18)] | None = None
     """Entries of the whole list, where the page shows their number."""

@@ -63,7 +63,7 @@ Name = Annotated[str, _NAME]
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings that one part reads. `rename` of a subclass says which setting a field is."""
+    """Settings that one component reads. `rename` of a subclass names the setting of a field."""
 
     EMPTY_IS_DEFAULT: ClassVar[bool] = True
     """Whether an empty text means the default."""
@@ -177,8 +177,8 @@ class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
 class RequestOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Requests.
 
-    Two requests to a live site are as far apart as the longest of these: what SITE_BUDGETS asks
-    for, the Crawl-delay of its robots.txt, the time that its last answer took, and Scrapy's
+    Two requests to a live site are as far apart as the longest of these: what SITE_BUDGETS
+    requires, the Crawl-delay of its robots.txt, the time that its last response took, and Scrapy's
     DOWNLOAD_DELAY, if you have set that. A shorter DOWNLOAD_DELAY has no effect.
     CONCURRENT_REQUESTS_PER_DOMAIN holds for all hosts of a site together.
     """
@@ -240,7 +240,7 @@ class FrontierOptions(
 ):
     """The queue.
 
-    They hold with Redis and without, unless one says otherwise. scrapy-redis' own REDIS_PARAMS is
+    They apply with Redis and without, unless stated otherwise. scrapy-redis' own REDIS_PARAMS is
     read, too.
     """
 
@@ -248,9 +248,9 @@ class FrontierOptions(
     """The Redis that keeps the queue, for workers on many machines; empty means that a file in
     DATA_DIR does, for the processes of one machine."""
     site_budgets: object = msgspec.field(default="", name="SITE_BUDGETS")
-    """What all workers together may ask of a site, as JSON: {"imdb": {"per_second": 0.1, "per_day":
-    300}}. A key is a site or one of its hosts. A number that is not named stays as in the site's
-    profile for the live site, and a replica has no limit that is not named."""
+    """Maximum request rates per site, over all workers, as JSON: {"imdb": {"per_second": 0.1,
+    "per_day": 300}}. A key is a site or one of its hosts. A number that is not named stays as in
+    the site's profile for the live site, and a replica has no limit that is not named."""
     run: Name = ""
     """The name of a run that is passed over once; empty means a name that is made of the arguments,
     and a new pass by each start after the last one finished."""
@@ -306,7 +306,7 @@ class ProxyOptions(
 class WatchOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Monitoring.
 
-    `extensions/README.md` says what is wrong with a crawl, and shows URLs for `ALERT_URLS`.
+    `extensions/README.md` lists what is wrong with a crawl, and shows URLs for `ALERT_URLS`.
     """
 
     coverage_stop: bool = True
@@ -336,14 +336,14 @@ SETTINGS: tuple[type[Options], ...] = (
 
 
 SCRAPYS: dict[str, object] = {
-    # --- Who asks. A browser's name would be a lie, and gets challenges from IMDb all the same.
+    # --- The client. A browser's name would be a lie, and IMDb would challenge it, too.
     "USER_AGENT": f"moviecrawler/{__version__}",
     "DEFAULT_REQUEST_HEADERS": {
         "Accept": "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8",
-        # Without it IMDb answers in the language of our address.
+        # Without it IMDb responds in the language of our address.
         "Accept-Language": "en-US,en;q=0.8",
     },
-    # The sites' cookies say who is asking from page to page; no page that we read needs them.
+    # The sites' cookies identify a client from page to page; no page that we read needs them.
     "COOKIES_ENABLED": False,
     # Which page led to which is our own business.
     "REFERRER_POLICY": "no-referrer",

@@ -80,10 +80,10 @@ def end_crawl(crawler: Crawler, reason: str, why: str = "") -> None:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return in one line why a request got no answer.
+    """Return in one line why a request got no response.
 
     Scrapy takes over the text of Twisted's ResponseFailed, which is a list of failures in the form
-    of code. What these say is better.
+    of code. The messages of these failures are better.
     """
     reasons = getattr(error.__cause__, "reasons", [])
     texts = [reason.getErrorMessage().rstrip(".") for reason in reasons] or [str(error)]
@@ -117,13 +117,13 @@ class EngineSlot:
 
     @property
     def in_progress(self) -> int:
-        """How many requests are in the downloader, or their answers in callbacks and pipelines."""
+        """Number of requests in the downloader, and of responses in callbacks and pipelines."""
         return len(self._slot.inprogress)
 
     def wake(self) -> None:
-        """Make the engine ask for requests now.
+        """Make the engine request the next ones now.
 
-        By itself it asks when a request ends, and every 5 seconds.
+        It does so automatically when a request ends, and every 5 seconds.
         """
         self._slot.nextcall.schedule()
 
@@ -139,7 +139,7 @@ class EngineSlot:
 
 def commands_of(settings: BaseSettings) -> dict[str, ScrapyCommand]:
     """Return the commands of a project, by name."""
-    # Whoever asks for them has imported it.
+    # Every caller has imported it.
     from scrapy.cmdline import _get_commands_dict  # noqa: PLC0415
 
     return _get_commands_dict(settings, inproject=True)

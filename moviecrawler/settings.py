@@ -22,7 +22,7 @@ COMMANDS_MODULE = "moviecrawler.commands"
 ADDONS = {"moviecrawler.addon.MovieCrawlerAddon": 0}
 
 # --- Politeness of spiders of one's own -----------------------------------------------------------
-# The gate of a site (`politeness/`) knows what holds there.
+# The gate of a site (`politeness/`) sets what applies there.
 # Seconds between two requests to one host, ± 50 %.
 globals().update(options.PACE_OF_OTHER_SPIDERS)
 # A host that answers slower gets requests more slowly.

@@ -7,8 +7,8 @@ from typing import Literal
 Outcome = Literal["durable", "rejected", "spooled", "lost"]
 """`durable`: the store has it, and it survives a crash. `rejected`: the store will never accept it;
 it is in `rejected.jsonl`. `spooled`: the run ended before the store had it; it is in a spool file,
-and the next run of the same store says whether it became durable or was rejected. `lost`: the run
-ended before the store had it, and no spool file could be written; its title has to be crawled
+and the next run of the same store reports whether it became durable or was rejected. `lost`: the
+run ended before the store had it, and no spool file could be written; its title has to be crawled
 again."""
 
 item_outcomes = object()
@@ -29,8 +29,8 @@ items_passed = object()
 """Sent by `ItemCompletion` once items have passed the pipelines, or a page was handed to the
 archive; `items_completed` comes after it.
 
-Keyword arguments: `items` (Sequence of Movie, Miss, RawPage or somebody's own) and `request` (that
-they came of, or None). Handlers run in the event loop's thread and must not block.
+Keyword arguments: `items` (Sequence of Movie, Miss, RawPage or another program's item) and
+`request` (that they came of, or None). Handlers run in the event loop's thread and must not block.
 """
 
 items_completed = object()
@@ -61,10 +61,10 @@ titles_fresh = object()
 
 list_failed = object()
 """Sent when a list page could not be read. Keyword arguments: `url`; `reason` (str); `refused`,
-whether the page is to be requested once more when the site answers again."""
+whether the page is to be requested once more when the site responds again."""
 
 title_failed = object()
-"""Sent when a title counts as failed although no Miss says so: a store or the checks refused its
+"""Sent when a title counts as failed although there is no Miss: a store or the checks refused its
 item, which is known before `items_completed`; or its request becomes a dead letter.
 
 Keyword arguments: `note` (Fetched, what is known of the title) and `request` (or None). Handlers
@@ -87,8 +87,8 @@ title_read = object()
 """Sent when a title's page was read. Keyword arguments: `movie` (Movie) and `response`."""
 
 title_unread = object()
-"""Sent when a title's page could not be read. Keyword arguments: `site_id` (str, that was asked
-for), `error` (ExtractionError) and `response`."""
+"""Sent when a title's page could not be read. Keyword arguments: `site_id` (str, as it was
+requested), `error` (ExtractionError) and `response`."""
 
 summary_written = object()
 """Sent when a crawl has finished and has summed itself up. Keyword argument: `lines` (list[str]).

@@ -103,7 +103,7 @@ class Board:
 
 
 def read_board(tables: SchemaTables, query: BoardQuery) -> Board:
-    """Return the rows of a database that are query.
+    """Return the rows of a database that a query selects.
 
     By default, IMDb's main list comes first, then the other titles by votes. Raises
     ConfigurationError for a column, a list or a condition that can't be, and while rows are read

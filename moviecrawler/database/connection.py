@@ -142,7 +142,7 @@ def connect(url: str, session: Session) -> Connection:
     try:
         return psycopg2.connect(make_dsn(None, **{**session.parameters, **parameters}))
     except (psycopg2.OperationalError, UnicodeDecodeError) as error:
-        # Before it knows our encoding, a server writes messages in its own language and encoding.
+        # Before the encoding is set, a server writes messages in its own language and encoding.
         # Some versions of Python lose them.
         text = (
             error.object.decode(errors="replace")
@@ -221,7 +221,7 @@ class Database:
         Args:
             url: DATABASE_URL.
             session: What the connection is for.
-            is_ending: Returns whether this process is shutting down, and waits for nobody.
+            is_ending: Returns whether this process is shutting down, and does not wait for others.
         """
         self._url = url
         self._session = session

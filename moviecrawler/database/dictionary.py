@@ -280,7 +280,7 @@ def _docstrings() -> dict[str, dict[str, str]]:
     return found
 
 
-_hints_of = cache(get_type_hints)  # a crawl that ends asks for hundreds of columns
+_hints_of = cache(get_type_hints)  # the end of a crawl reads hundreds of columns
 
 
 def _unit_of(item: type, attribute: str) -> str:

@@ -1,4 +1,4 @@
-"""Finds a title by an id, a URL or words, and reads what all sites say of it."""
+"""Finds a title by an id, a URL or words, and reads the records of all sites about it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ScorePoint:
 
 @dataclass(slots=True, kw_only=True)
 class SitePage:
-    """What one site says of a title."""
+    """One site's record of a title."""
 
     site: Site
     site_id: str
@@ -100,7 +100,7 @@ class Watching:
 
 @dataclass(slots=True, kw_only=True)
 class WholeTitle:
-    """What all sites say of a title; the first site counts where they differ."""
+    """The records of all sites about a title; the first site counts where they differ."""
 
     title: str
     year: int | None
@@ -145,7 +145,7 @@ def _ids(text: str) -> list[tuple[str, str]]:
 
 
 def read_title(tables: SchemaTables, title_id: int) -> WholeTitle:
-    """Return what all sites say of a title, and how its scores went."""
+    """Return the records of all sites about a title, and the history of its scores."""
     pages: dict[int, SitePage] = {}
     matched_by: list[str] = []
     for record_id, *row, read_at, reasons in tables.select(_RECORDS, (), title_id):

@@ -1,4 +1,4 @@
-"""Short transactions that answer a request quickly, or fail."""
+"""Short transactions for a node's web pages, which succeed quickly or fail."""
 
 from __future__ import annotations
 

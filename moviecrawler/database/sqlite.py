@@ -165,7 +165,7 @@ def last_record_id(connection: sqlite3.Connection) -> int:
 
 
 def is_loading(connection: sqlite3.Connection) -> bool:
-    """Return whether a load goes on, or was broken off."""
+    """Return whether a load is running, or was broken off."""
     marks = ", ".join("?" * len(_DROPPED))
     query = f"SELECT count(*) FROM sqlite_master WHERE name IN ({marks})"
     ((indexes,),) = connection.execute(query, list(_DROPPED))

@@ -72,12 +72,12 @@ class Alerts:
 def _start_sending(messenger: Messenger, title: str, text: str) -> Future[None]:
     """Send an alert in a daemon thread, which lets the process end while a service hangs."""
     sending: Future[None] = Future()
-    sending.set_running_or_notify_cancel()  # whoever stops to wait does not cancel it
+    sending.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
 
     def send() -> None:
         try:
             messenger.send(title, text)
-        except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
             sending.set_exception(error)
         else:
             sending.set_result(None)

@@ -1,7 +1,7 @@
 """Checks of a crawl at its end. Each returns a sentence on what is wrong, or None. Pure.
 
 They read the crawl's stats, and the account of its run in them. The exit code follows from the same
-stats, by `frontier/account.py`. The runbook (`scrapyd/README.md`) says what to do about each.
+stats, by `frontier/account.py`. The runbook (`scrapyd/README.md`) has what to do about each.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ _SPOOLED = re.compile(r"store/\w+/spooled")
 _CRAWL_ENDS = {DONE: "complete", INCOMPLETE: "incomplete", UNFINISHED: "unfinished"}
 """How a crawl ended, in the stat `crawl/…`, by its exit code."""
 _TIMEOUT_SECONDS = 15.0
-"""Seconds to connect to the catalogue and get its answer."""
+"""Seconds to connect to the catalogue and read from it."""
 _STATEMENT_SECONDS = 10
 _DUE = """
 SELECT
@@ -322,7 +322,7 @@ def _again(account: Account, is_once: bool, is_due: bool) -> str:
 
 
 def _count_due(settings: BaseSettings, site: Site) -> _Due:
-    """Return what the catalogue says of a site's titles; call it in a thread.
+    """Count a site's titles in the catalogue; call it in a thread.
 
     Raises MovieCrawlerError, also after a time-out.
     """

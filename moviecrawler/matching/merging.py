@@ -104,7 +104,7 @@ def complete(movie: Movie, known: Movie) -> Movie:
     # A newer score gets its unknown details, such as the count, from the known one.
     changes["scores"] = [_with_details(score, known, unknown) for score in changes["scores"]]
 
-    # What neither of the two knows stays unknown. What the known one states absent is absent, but
+    # What neither of the two has stays unknown. What the known one states absent is absent, but
     # it says nothing of what is beside a score that it lacks; a score that is kept keeps what was
     # unknown beside it.
     still = unknown & set(known.unknown_fields)

@@ -50,7 +50,7 @@ def slug_key(site: Site, site_id: str) -> str:
     """
     part = part_of_series(site, site_id)
     if part is not None:
-        # Ids of seasons have keys of their own, so that nobody finds them who looks for a series.
+        # Ids of seasons have keys of their own, so that a search for a series does not find them.
         return _key("part", part.series_id.rpartition("/")[2])
     kind = "series" if kind_of_id(site, site_id) == "series" else "film"
     return _key(kind, site_id.rpartition("/")[2])

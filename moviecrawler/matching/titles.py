@@ -78,7 +78,7 @@ class Pair(NamedTuple):
 
 
 def verify(expected: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match:
-    """Compare a page with a title of the catalogue; `evidence` says how the page was of_id.
+    """Compare a page with a title of the catalogue; `evidence` says how the page was found.
 
     A page that fits another title of the same name about as well is put under review.
     """

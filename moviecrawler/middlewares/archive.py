@@ -1,4 +1,4 @@
-"""Hands every answer that reaches a spider to the archive."""
+"""Hands every response that reaches a spider to the archive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TRANSFER_HEADERS = frozenset(
 
 
 class ArchiveMiddleware:
-    """Hand every answer of a site to ArchivePipeline before the spider reads it.
+    """Hand every response of a site to ArchivePipeline before the spider reads it.
 
     That includes a 404, but no refusal. The response is not an item, as it would turn up in feed
     exports. For its items the spider finds `fetched_at` (datetime, UTC) and `archive_id` in

@@ -27,7 +27,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _NO_LIMIT = 2**40
 _REDIRECTS = range(300, 400)
 _WITH_CONTENT = frozenset({200, 206})
-"""Statuses of answers whose body is used; of others, status and headers are enough."""
+"""Statuses of responses whose body is used; of others, status and headers are enough."""
 
 
 class _Sent(NamedTuple):
@@ -76,12 +76,12 @@ class GzipMiddleware(DecodingMiddleware):
         return middleware
 
     def process_request(self, request: Request) -> None:  # type: ignore[override]
-        """Limit the size of what is downloaded, and ask for gzip."""
+        """Limit the size of what is downloaded, and request gzip."""
         if request.meta.get("expects") != "other":
             request.meta["download_maxsize"] = PAGE_MAX_BYTES
         request.headers.setdefault("Accept-Encoding", "gzip")
 
-    # Scrapy passes `spider` only to a method that still asks for it.
+    # Scrapy passes `spider` only to a method that still has that parameter.
     def process_response(  # type: ignore[override]
         self, request: Request, response: Response
     ) -> Request | Response:

@@ -42,7 +42,7 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
         return middleware
 
     def spider_opened(self, spider: Spider) -> None:
-        """Read which hosts the spider may ask, and which of them by http."""
+        """Read to which hosts the spider may send requests, and to which of them by http."""
         super().spider_opened(spider)
         hosts: dict[str, str] | None = getattr(spider, "hosts", None)
         if hosts is not None:

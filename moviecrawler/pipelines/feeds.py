@@ -24,7 +24,7 @@ _ROW = "SELECT * FROM csv_movies"
 
 
 class _TitleFilter(feedexport.ItemFilter):
-    """Accepts titles, and items of somebody's own."""
+    """Accepts titles, and items of other programs."""
 
     def accepts(self, item: object) -> bool:
         """Return whether an item is none that only our stores need."""

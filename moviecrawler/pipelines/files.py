@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REJECTED = "rejected.jsonl"
-"""Items that were refused, one JSON object a line: `store`, `reason` and `item`."""
+"""Items that were refused, one JSON object per line: `store`, `reason` and `item`."""
 _MAX_REJECTED_BYTES = 64 * 1024 * 1024
 """Size at which a new file is begun. One older file is kept."""
 _MAX_LINE_BYTES = 1024 * 1024

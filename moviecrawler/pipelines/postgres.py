@@ -61,7 +61,7 @@ _WAIT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %s"
 _MATCH_ERRORS = (psycopg2.errors.QueryCanceled, *REJECTIONS)
 """Errors after which a record is stored, but not matched or not in the catalogue."""
 _LOCK_TIMEOUT = "10s"
-"""How long a process waits for other writers before it says so, and waits on."""
+"""How long a process waits for other writers before it logs that, and waits on."""
 _PATIENCE_SECONDS = 60.0
 """Seconds after which a crawl that starts waits no longer."""
 _HOLDER = read_sql("holder.sql")
@@ -127,7 +127,7 @@ class PostgresPipeline(BatchingPipeline):
         self._put_news(failed, request)
 
     def _put_news(self, news: Fetched | Listed, request: Request | None = None) -> None:
-        """Queue what no item says, without waiting for space."""
+        """Queue what is not an item of a page, without waiting for space."""
         record = Record(news, self.encode(news), time.monotonic())
         self._add_pending(record)
         self._signals.send_catch_log(news_queued, item=news, request=request)

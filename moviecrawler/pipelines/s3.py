@@ -145,7 +145,7 @@ class Bucket:
             self._client = None
 
     def put(self, key: str, data: bytes, content_type: str) -> None:
-        """Write an object with its MD5, which every server checks, and Object Lock asks for.
+        """Write an object with its MD5, which every server checks, and Object Lock requires.
 
         Raises TransientStoreError.
         """

@@ -59,7 +59,7 @@ _REACHING = "reaching_proxy"
 _OK = 200
 _PROXY_AUTHENTICATION = 407
 _GATEWAY_ERRORS = frozenset({502, 504})
-"""Statuses by which a proxy, or a site behind one, says that it got no response."""
+"""Statuses by which a proxy, or a site behind one, reports that it got no response."""
 _MAX_POSSIBLE_FAILURES = 2
 """Failures in a row, each perhaps the proxy's fault, after which it is banned."""
 _MAX_RENEWALS = 2
@@ -158,7 +158,7 @@ class ProxyMiddleware:
         request.meta[POOL_META] = pool.name
         if proxy.url is not None:
             host = urlparse_cached(request).hostname or ""
-            # A slot of its own, so that one proxy's queue holds up no other.
+            # A slot of its own, so that one proxy's queue does not delay another's.
             request.meta["download_slot"] = f"{host} via {proxy.name}"
             request.meta["proxy"] = proxy.url
             if proxy.authorization is not None:
@@ -311,9 +311,9 @@ class ProxyMiddleware:
         why = f"{response.status} {sign}"
         pool, proxy = self._end(request, refusal.kind, why)
         may_be_requests_fault = is_unexpected and proxy.name in pool.good
-        asked = refusal.kind == "rate_limit" and b"Retry-After" in response.headers
+        has_period = refusal.kind == "rate_limit" and b"Retry-After" in response.headers
         bans = request.meta[_TRIED].count(proxy.name)
-        self._ban(pool, proxy, why, refusal.pause_seconds if asked else 0.0, bans=bans)
+        self._ban(pool, proxy, why, refusal.pause_seconds if has_period else 0.0, bans=bans)
         await self.politeness.keep_page(self.site, refusal, proxy.name, response)
         self._last_refusal = refusal
         self._stop_if_exhausted(request)
@@ -422,7 +422,7 @@ class ProxyMiddleware:
     async def _retry(self, request: Request, why: str, *, wait: bool) -> Request:
         """Return the request for another attempt, after a pause if `wait`.
 
-        After the last attempt through a pool, it goes on with the next one.
+        After the last attempt through a pool, it continues with the next one.
 
         Raises AttemptsFailedError.
         """

@@ -70,7 +70,7 @@ class Quarantines:
         return until - now
 
     def report_success(self, pool: ProxyPool, proxy: Proxy) -> None:
-        """Note a good answer through a proxy, which ends its count of bans."""
+        """Note a good response through a proxy, which resets its count of bans."""
         if pool.report_success(proxy.name) and proxy.key is not None:
             self._unsent[proxy.key] = None
 

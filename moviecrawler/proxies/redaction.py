@@ -40,7 +40,7 @@ def redact(response: Response, authorization: bytes | None) -> Response:
             without_userinfo(value.decode("latin-1")).encode("latin-1")
             for value in headers[b"Location"]
         ]
-    # What is still encoded is the body of a redirect, or damaged: nobody reads it.
+    # What is still encoded is the body of a redirect, or damaged: it is not read.
     body = b"" if b"Content-Encoding" in headers else _without(response.body, spellings)
     if body == response.body and headers == response.headers:
         return response
