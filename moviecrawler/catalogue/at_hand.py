@@ -39,7 +39,7 @@ _KINDS: frozenset[TitleKind] = frozenset({"movie", "series", "short", "video"})
 def stored_titles(folder: Path) -> Iterator[Title]:
     """Yield the titles of the embedded database that have an IMDb id, each once.
 
-    What IMDb itself has told counts first. Raises the same as `reading_sqlite`.
+    The record of IMDb itself counts first. Raises the same as `reading_sqlite`.
     """
     with reading_sqlite(folder) as tables:
         ids = [record_id for (record_id,) in tables.select(_WITH_IMDB_ID, (), ID_SITE)]

@@ -81,18 +81,18 @@ def _title_of(row: SheetRow[str]) -> ImportRow:
     }
     if values.get("kind") == "series" and "tmdb_id" in values:
         values.setdefault("tmdb_series_id", values.pop("tmdb_id"))
-    found = _ids_at(cells.get(_URL, ""))
+    site_ids = _ids_at(cells.get(_URL, ""))
     for column, site in _ID_COLUMNS.items():
         text = values.pop(column, None)
         if text is None:
             continue
         try:
-            found[site] = _whole_title(site, text)
+            site_ids[site] = _whole_title(site, text)
         except ConfigurationError as error:
             raise ConfigurationError(
                 f"{row.location}: {column} is {shown(text)}: {error}"
             ) from error
-    imdb_id = found.pop(ID_SITE, None)
+    imdb_id = site_ids.pop(ID_SITE, None)
     if imdb_id is None and not values.keys() & _TMDB_COLUMNS:
         raise ConfigurationError(f"{row.location} has no {_FOUND_BY}")
     if "popularity" in values:
@@ -100,7 +100,7 @@ def _title_of(row: SheetRow[str]) -> ImportRow:
     return ImportRow(
         imdb_id=imdb_id,
         **values,
-        site_ids=found,
+        site_ids=site_ids,
         popularity_source="given",
         id_source="given",
         id_confidence=BY_HAND,

@@ -1,4 +1,4 @@
-"""Reads the figures of each site, the titles that are due next, and the pages under review."""
+"""Reads the counts of each site, the titles that are due next, and the pages under review."""
 
 from __future__ import annotations
 
@@ -118,10 +118,10 @@ def figures(store: Transactions, now: datetime, timeout_seconds: float = 600) ->
         cursor.execute(
             _STATUS, {"now": now, "today": now.replace(hour=0, minute=0, second=0, microsecond=0)}
         )
-        found = [row._asdict() for row in cursor.fetchall()]
+        rows = [row._asdict() for row in cursor.fetchall()]
     return [
         SiteFigures(**{name: value for name, value in row.items() if value is not None})
-        for row in found
+        for row in rows
     ]
 
 

@@ -39,8 +39,8 @@ class FileSource(ABC):
     def __init__(self, origin: str, paths: Iterable[Path], instead: str) -> None:
         """Store the `paths` of the files.
 
-        They are downloaded first if `origin` is a URL and not a path. `instead` says in an error
-        what to name in place of a missing file.
+        They are downloaded first if `origin` is a URL and not a path. `instead` is what an
+        error tells the user to name in place of a missing file.
         """
         self._origin = origin
         self._instead = instead
@@ -53,10 +53,10 @@ class FileSource(ABC):
         self.first_damage = ""
         """Why the first of them was."""
         self.remark = ""
-        """What else there is to say of the files."""
+        """A remark on the files; empty for none."""
 
     def fetch_politely(
-        self, agent: str, say: Callable[[str], object], *, obey_robots: bool
+        self, agent: str, report: Callable[[str], object], *, obey_robots: bool
     ) -> None:
         """Download the files that have changed, if they are remote.
 
@@ -65,7 +65,7 @@ class FileSource(ABC):
         """
         if self.is_remote:
             try:
-                self.fetch(FileClient(agent, say, obey_robots=obey_robots))
+                self.fetch(FileClient(agent, report, obey_robots=obey_robots))
             except DownloadError as error:
                 reason = f"{error}; or fetch it by hand, and name it with --from"
                 raise DownloadError(reason) from error

@@ -61,10 +61,10 @@ def imported(database: Database, source: str, version: str) -> Done:
     """Return how far a version of a source is imported."""
     with database.transaction() as cursor:
         cursor.execute("SELECT * FROM imports WHERE source = %s", (source,))
-        found = cursor.fetchone()
-    if found is None or found.version != version:
-        return Done(0, None if found is None else found.finished_rows)
-    return Done(None if found.finished_at is not None else found.rows_done, found.finished_rows)
+        row = cursor.fetchone()
+    if row is None or row.version != version:
+        return Done(0, row and row.finished_rows)
+    return Done(None if row.finished_at else row.rows_done, row.finished_rows)
 
 
 def load_parts(

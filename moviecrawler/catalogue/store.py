@@ -90,21 +90,22 @@ def write_listed(cursor: Cursor, listed: Listed) -> None:
     """
     site = listed.site
     years: dict[str, int | None] = {}
-    for each in listed.titles:
-        part = part_of_series(site, each.site_id)
-        years[storable(each.site_id if part is None else part.series_id)] = (
-            each.year if part is None else None
-        )
+    for title in listed.titles:
+        part = part_of_series(site, title.site_id)
+        if part is None:
+            years[storable(title.site_id)] = title.year
+        else:
+            years[storable(part.series_id)] = None
     if listed.trending:
         count = len(years) + 1.0
-        values = {"site": site, "ids": list(years), "count": count, "now": listed.at}
-        cursor.execute(_TRENDING, values)
+        terms = {"site": site, "ids": list(years), "count": count, "now": listed.at}
+        cursor.execute(_TRENDING, terms)
     if site != ID_SITE:
         rows = [
             {"site_id": site_id, "key": slug_key(site, site_id), "year": year}
             for site_id, year in years.items()
         ]
-        found = {"site": site, "rows": as_json(rows), "source": listed.source}
-        cursor.execute(_RECORD_LISTED, found)
+        values = {"site": site, "rows": as_json(rows), "source": listed.source}
+        cursor.execute(_RECORD_LISTED, values)
     if listed.source == "sitemap":
         cursor.execute(_READ, (f"{site} sitemap", listed.at))

@@ -59,7 +59,7 @@ def _whole(lines: Iterable[str], name: str) -> Iterator[str]:
     for line in lines:
         if any(sign in line for sign in _ERROR_TEXTS):
             raise ExtractionError(
-                "crosswalk", name, "the query service broke it off (time limit); ask again later"
+                "crosswalk", name, "the query service broke it off (time limit); run it again later"
             )
         yield line
     if not line.endswith("\n"):

@@ -147,7 +147,7 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Report(msgspec.Struct):
-    """What a node knows of a job's process: first what the process reports, then how it ended."""
+    """What a node has on a job's process: first what the process reports, then how it ended."""
 
     reason: str | None = None
     """Scrapy's finish reason, once the engine has stopped; None before that."""
@@ -157,7 +157,7 @@ class Report(msgspec.Struct):
     """The sentence of what ended the crawl early; empty when nothing did."""
     stats: dict[str, float] = {}
     unreachable: dict[str, str] | None = None
-    """Why it can't reach a site, by the site; None when it has not said yet."""
+    """Why it can't reach a site, by the site; None when it has not reported yet."""
     summary: list[str] = []
     cancelled: str = ""
     """The signal with which the job was cancelled; empty when it was not."""
@@ -170,7 +170,7 @@ class Report(msgspec.Struct):
     """The end of what the process wrote to standard error."""
 
     def update(self, line: bytes) -> None:
-        """Take over a line of JSON that the process wrote; ignore a line that is something else.
+        """Apply a line of JSON that the process wrote; ignore other lines.
 
         Each line replaces the values that it has.
         """
@@ -287,7 +287,7 @@ def check_job(job: Job, job_settings: JobSettings = "allowed") -> None:
             raise ConfigurationError(
                 f"setting {name} cannot be set by a job; set it in the project's settings.py "
                 "and deploy that, or in the nodes' environment. "
-                "moviecrawler/SETTINGS.md says which a job can set"
+                "moviecrawler/SETTINGS.md lists those that a job can set"
             )
     if "file" in job.arguments:
         raise ConfigurationError(

@@ -1,6 +1,6 @@
 """Every Redis key of the cluster: its type, what it holds and when it expires.
 
-Keys without an expiry hold a bounded amount of data, as said at each. A job's key is
+Keys without an expiry hold a bounded amount of data, which each comment states. A job's key is
 `<project>/<job id>`.
 """
 

@@ -51,7 +51,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _DRAIN_SECONDS = 30.0
-"""Seconds after which a node that is stopped ends. Its spiders are told to end at once, and killed
+"""Seconds after which a node that is stopped ends. Its spiders get SIGTERM at once, and are killed
 5 s before that."""
 _BEATS = 3
 """Heartbeats within `lease_seconds`."""
@@ -259,7 +259,7 @@ class ClusterLauncher(Service):
 
     def info(self) -> NodeInfo:
         """Return what a heartbeat reports of this node."""
-        # A copy, as the threads of /metrics ask, too.
+        # A copy, as the threads of /metrics call this, too.
         running = [process for process in list(self.jobs) if process.pid is not None]
         return NodeInfo(
             id=self.node_id,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 journal = Logger()
 
 _THREADS = 30
-"""Web services and pages that answer at once; others wait."""
+"""Web services and pages that run at a time; others wait."""
 
 
 class Node:
@@ -70,7 +70,7 @@ def application(config: Config) -> Componentized:
         "node_name": options.node_name,
         "logs_dir": str(Path(options.logs_dir).absolute()),
         "jobs_to_keep": jobs_to_keep or "100",
-        # Scrapyd's own check knows one password, and would ask the probes for it too.
+        # Scrapyd's own check has one password, and would require it of the probes, too.
         "username": "",
         "password": "",
     }
@@ -83,10 +83,12 @@ def application(config: Config) -> Componentized:
     app: Componentized = scrapyd_application(config)
     guard(app, config.node)
     access = (
-        "requests with a password" if options.password else "this machine only, without a password"
+        "requests with a password"
+        if options.password
+        else "requests from this machine only, without a password"
     )
     url = redacted(options.redis_url)
-    journal.info("The cluster's Redis is {url}; the node answers {access}", url=url, access=access)
+    journal.info("The cluster's Redis is {url}; the node accepts {access}", url=url, access=access)
     return app
 
 

@@ -82,17 +82,17 @@ class NodeOptions(Options, frozen=True, kw_only=True):
         for name in environ.keys() - {*known, *_OTHER_VARIABLES}:
             if name.startswith("SCRAPYD_"):
                 raise ConfigurationError(f"{name} is not an option of a node; correct or remove it")
-        given = {
+        values = {
             name: environ.get(variable) or written.get(name, "") for variable, name in known.items()
         }
-        given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")
-        if not is_redis_url(given["redis_url"]):
+        values["redis_url"] = values["redis_url"] or environ.get("REDIS_URL", "")
+        if not is_redis_url(values["redis_url"]):
             # The value is not shown, as it may hold a password.
-            wrong = "not a Redis URL" if given["redis_url"] else "not set"
+            wrong = "not a Redis URL" if values["redis_url"] else "not set"
             raise ConfigurationError(
                 f"REDIS_URL is {wrong}; set it to one such as redis://127.0.0.1:6379/0"
             )
-        options = cls.read(given)
+        options = cls.read(values)
         if bool(options.username) != bool(options.password):
             raise ConfigurationError("set username and password, or neither of them")
         if options.deploy_password and not options.password:

@@ -139,7 +139,7 @@ class SpiderProcess(ProcessProtocol):
             self._line = rest[:_MAX_FIGURES_BYTES]
             for line in lines:
                 self.report.update(line)
-            # Here, and not when somebody asks: a job that has ended would be counted twice.
+            # Here, and not when metrics are read: a job that has ended would be counted twice.
             self._totals.update(self, self.job.spider, self.report.stats)
             return
         text = redacted(data.decode(errors="backslashreplace"))

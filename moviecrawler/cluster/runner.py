@@ -117,7 +117,7 @@ def _crawl(
 
 def _list() -> None:
     # What the egg prints goes to standard error.
-    with os.fdopen(os.dup(1), "w") as answer:
+    with os.fdopen(os.dup(1), "w") as output:
         os.dup2(2, 1)
         # After the egg's modules have come first.
         from scrapy.spiderloader import get_spider_loader  # noqa: PLC0415
@@ -130,7 +130,7 @@ def _list() -> None:
                 name: spider.describe_arguments() if hasattr(spider, "describe_arguments") else []
                 for name, spider in spiders.items()
             },
-            answer,
+            output,
         )
 
 

@@ -392,11 +392,11 @@ class ClusterState:
         return bool(self._run("record_end", node, leased.queue_member, how, ended, job))
 
     def eviction_fault(self) -> str:
-        """Return a sentence when Redis throws keys away where it is full; otherwise nothing."""
+        """Return a sentence if Redis evicts keys when it is full; otherwise nothing."""
         try:
             return eviction_fault(self.client.info("memory"))
         except redis.exceptions.ResponseError:
-            return ""  # where we may not ask
+            return ""  # INFO is not permitted
 
     def leave(self, node: str) -> None:
         """Remove a node.

@@ -32,13 +32,13 @@ _MAX_BYTES = 64 * 1024
 _MAX_EGG_BYTES = 100 * 1024 * 1024
 """Bytes of a body with an egg."""
 _LINGER_SECONDS = 10.0
-"""Seconds for which a refused client may go on to send, without reading the answer."""
+"""Seconds for which a refused client may continue to send without reading the response."""
 
 
 class GuardedRequest(Request):
-    """A request that is answered as soon as its headers say that it is refused.
+    """A request that is refused by its headers before its body is read.
 
-    Its body is then thrown away, as it comes, and the connection is closed.
+    The body of a refused request is dropped as it arrives, and the connection is closed.
     """
 
     node: ClassVar[Node]
@@ -51,7 +51,7 @@ class GuardedRequest(Request):
     _received = 0
     _max_bytes = _MAX_BYTES
     _end: DelayedCall | None = None
-    """Closes the connection of a client that goes on to send."""
+    """Closes the connection of a client that continues to send."""
 
     @property
     def _is_multipart(self) -> bool:
@@ -144,11 +144,11 @@ class GuardedRequest(Request):
         self.clientproto = b"HTTP/1.1"
         self.channel.persistent = False
         self.setHeader("Connection", "close")
-        answer = refuse(self, code, sentence, self.node.name)
-        self.setHeader("Content-Length", str(len(answer)))
-        self.write(answer)
+        body = refuse(self, code, sentence, self.node.name)
+        self.setHeader("Content-Length", str(len(body)))
+        self.write(body)
         transport = self.channel.transport
-        # A connection that is closed while data come in loses the answer.
+        # A connection that is closed while data arrives loses the response.
         transport.loseWriteConnection()
         self._end = reactor.callLater(_LINGER_SECONDS, transport.abortConnection)
 

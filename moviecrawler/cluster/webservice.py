@@ -36,7 +36,7 @@ _SIGNALS = {"2": "INT", "9": "KILL", "15": "TERM"}
 
 
 class ClusterService(WsResource):  # type: ignore[misc]  # Scrapyd has no types
-    """A web service that answers as Scrapyd's do, but logs in one line why it refused a request."""
+    """A web service that replies as Scrapyd's do, but logs in one line why it refused a request."""
 
     refused_code = http.OK
     """The status of a refusal; Scrapyd's clients expect this one."""
@@ -258,7 +258,7 @@ class Nodes(ClusterService):
 
 
 class Health(ClusterService):
-    """`healthz`: this node's event loop answers."""
+    """`healthz`: this node's event loop runs."""
 
     def render_GET(self, txrequest: Request) -> Reply:
         return {}

@@ -1,6 +1,6 @@
 """Scrapyd's web root.
 
-It reads the cluster before each answer, so that Scrapyd's own services answer for all nodes.
+It reads the cluster before each response, so that Scrapyd's own services cover all nodes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _HEADERS = {
     "X-Frame-Options": "DENY",
     "Cache-Control": "no-store",
 }
-"""Headers of all answers, also of logs, which contain text from sites and spiders."""
+"""Headers of all responses, also of logs, which contain text from sites and spiders."""
 _PROBES = (b"healthz", b"readyz")
 """Paths that need no password: they show only whether the node is healthy."""
 _WITHOUT_REDIS = (b"metrics",)
@@ -56,7 +56,7 @@ _DEPLOYING = (b"addversion.json", b"delversion.json", b"delproject.json")
 
 
 class InThread(Resource):
-    """Reads a snapshot of the cluster in a thread, and has a function answer there.
+    """Reads a snapshot of the cluster in a thread, and calls a function there for the response.
 
     A function that does not need Redis is called without a snapshot, too.
     """
@@ -64,32 +64,32 @@ class InThread(Resource):
     isLeaf = True
 
     def __init__(
-        self, node: Node, answer: Callable[[Request], bytes], *, needs_redis: bool = True
+        self, node: Node, respond: Callable[[Request], bytes], *, needs_redis: bool = True
     ) -> None:
         super().__init__()
         self._node = node
-        self._answer = answer
+        self._respond = respond
         self._needs_redis = needs_redis
 
     def render(self, request: Request) -> int:
-        return answer_later(request, deferToThread(self._render, request))
+        return respond_later(request, deferToThread(self._render, request))
 
     def _render(self, request: Request) -> bytes:
         try:
             if self._needs_redis:
                 self._node.state.snapshot()
-            content = self._answer(request)
+            content = self._respond(request)
         except redis.exceptions.RedisError as error:
             code = http.SERVICE_UNAVAILABLE
             return refuse(request, code, state_error(error), self._node.name)
-        # Scrapyd sets it, so that pages of any site could read the answers.
+        # Scrapyd sets it, so that pages of any site could read the responses.
         request.responseHeaders.removeHeader("Access-Control-Allow-Origin")
         return content
 
 
-def answer_later(request: Request, answering: Deferred[bytes]) -> int:
-    """Send the content when a thread returns it, unless the client is gone by then."""
-    request.notifyFinish().addErrback(lambda _: answering.cancel())
+def respond_later(request: Request, responding: Deferred[bytes]) -> int:
+    """Send the body when a thread returns it, unless the client is gone by then."""
+    request.notifyFinish().addErrback(lambda _: responding.cancel())
 
     def send(content: bytes) -> None:
         request.setHeader("Content-Length", str(len(content)))
@@ -101,12 +101,12 @@ def answer_later(request: Request, answering: Deferred[bytes]) -> int:
         if not failure.check(CancelledError):
             request.processingFailed(failure)
 
-    answering.addCallback(send).addErrback(fail)
+    responding.addCallback(send).addErrback(fail)
     return NOT_DONE_YET
 
 
 def refuse(request: Request, code: int, sentence: str, node: str) -> bytes:
-    """Set the status of a refused request; return the content of the answer, in Scrapyd's form."""
+    """Set the status of a refused request; return the body of the response, in Scrapyd's form."""
     request.setResponseCode(code)
     request.setHeader("Content-Type", "application/json")
     if code == http.UNAUTHORIZED:

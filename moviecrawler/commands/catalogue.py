@@ -207,7 +207,7 @@ def _source(opts: argparse.Namespace, settings: BaseSettings) -> FileSource:
         print(wikidata_import.QUERY, end="", flush=True)
         where = "https://query.wikidata.org"
         raise ConfigurationError(
-            f"run this query at {where}, save the answer as CSV and name it with --from FILE"
+            f"run this query at {where}, save the result as CSV and name it with --from FILE"
         )
     raise ConfigurationError("csv needs the file: --from FILE")
 
@@ -232,8 +232,8 @@ def _status(command: BaseCommand, database: Database, opts: argparse.Namespace) 
     names = {name: name.replace("_", " ") for name in columns.split()} | {
         "unfound": "id not known",
         "unread": "never fetched",
-        "budget_a_day": "pages a day allowed",
-        "pages_a_day": "pages a day needed",
+        "budget_a_day": "pages per day allowed",
+        "pages_a_day": "pages per day needed",
         "caught_up_by": "nothing overdue by",
     }
     head = ["", *(str(site["site"]) for site in sites)]
@@ -248,9 +248,9 @@ def _cell(value: date | float | str | None) -> str:
 
 
 def _budget(settings: BaseSettings, site: Site) -> int | None:
-    """Return how many pages a day may be asked of a site.
+    """Return how many pages per day may be requested from a site.
 
-    None when there is no limit, or only other workers know the site.
+    None when there is no limit, or the site is not installed here.
     """
     if site not in SITES:
         return None

@@ -53,10 +53,10 @@ class Command(BaseCommand, CrawlCommand):
 
     def long_desc(self) -> str:
         return (
-            f"{self.short_desc()}. With -a, say which titles:"
+            f"{self.short_desc()}. Choose the titles with -a:"
             " list=NAME (a wrong name prints all names), ids=ID,ID,... (or URLs),"
             " file=PATH (ids or URLs, one a line, or a CSV with a column of them),"
-            " or lane=due (those that the catalogue says are due);"
+            " or lane=due (those that are due in the catalogue);"
             " limit=N ends after N titles, and skip_newer_than=7d leaves out titles whose record is"
             " younger; imdb also takes via=auto, via=pages or via=datasets, with the last one"
             " episodes=yes (those of the series, too), and credits=full (the page of all credits)."
@@ -122,9 +122,9 @@ class Command(BaseCommand, CrawlCommand):
 
         plan = _PlanForAll(self.settings, self.crawler_process.spider_loader, arguments)
         chosen = [
-            (self._checked(site, given), given)
+            (self._checked(site, own), own)
             for site in SITES
-            if (given := plan.next_arguments(site)) is not None
+            if (own := plan.next_arguments(site)) is not None
         ]
         Summary.is_joint = True
         plan.follow(self, [crawler for crawler, _ in chosen])
@@ -219,9 +219,9 @@ class _PlanForAll:
         """Return the arguments of a site's next crawl; None when no new id is known there."""
         from moviecrawler.spiders.arguments import KNOWN_IDS
 
-        given = self._arguments[site]
+        arguments = self._arguments[site]
         if not self._is_by_films:
-            return given
+            return arguments
         known = dict.fromkeys(film.ids[site] for film in self._films if site in film.ids)
         requested = self._requested[site]
         new = [site_id for site_id in known if site_id not in requested]
@@ -230,9 +230,9 @@ class _PlanForAll:
         is_first = not requested
         requested += new
         # The first run goes by the name of its file.
-        if is_first and "file" in given:
-            return {**given, KNOWN_IDS: ",".join(new)}
-        others = {name: value for name, value in given.items() if name != "file"}
+        if is_first and "file" in arguments:
+            return {**arguments, KNOWN_IDS: ",".join(new)}
+        others = {name: value for name, value in arguments.items() if name != "file"}
         return {**others, "ids": ",".join(new)}
 
     def follow(self, command: Command, crawlers: list[Crawler]) -> None:
@@ -248,10 +248,10 @@ class _PlanForAll:
             with suppress(MovieCrawlerError):  # the ids that were known before are crawled
                 self._find_ids()
             for site in self._requested:
-                if given := self.next_arguments(site):
-                    crawler = command._checked(site, given)  # noqa: SLF001 - of this module
+                if arguments := self.next_arguments(site):
+                    crawler = command._checked(site, arguments)  # noqa: SLF001 - of this module
                     follow(crawler)
-                    command.begin(crawler, given)
+                    command.begin(crawler, arguments)
 
         def follow(crawler: Crawler) -> None:
             running.add(crawler)

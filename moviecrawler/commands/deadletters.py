@@ -77,12 +77,12 @@ async def _prospect(queue: Backend, run: RunName) -> str:
     from moviecrawler.frontier.runs import name_of_arguments
 
     report = await queue.read({}, run.site, run.name)
-    found = next(iter(report.runs), None)
-    if found is not None and found.ended_at is None:
-        if found.workers:
+    state = next(iter(report.runs), None)
+    if state is not None and state.ended_at is None:
+        if state.workers:
             return "joins the pass that is under way"
         return "joins the pass that is under way; start the crawl's command to go on with it"
-    if found is not None and found.arguments and run.name != name_of_arguments(found.arguments):
+    if state is not None and state.arguments and run.name != name_of_arguments(state.arguments):
         return (
             f"waits for the next start with FRONTIER_RUN={run.name},"
             " which opens the run again for it"

@@ -81,7 +81,7 @@ class Command(BaseCommand, ScrapyCommand):
             self.fail(f"{len(left_out):,} titles left out, the first: {left_out[0]}")
 
     def _titles(self, opts: argparse.Namespace, left_out: list[str]) -> Iterator[Title]:
-        """Yield the titles that the films are compared with, and say which these are."""
+        """Yield the titles that the films are compared with, and print where they are from."""
         from moviecrawler.catalogue.film_lists import read_titles
 
         if opts.against is not None:

@@ -29,7 +29,7 @@ class Command(BaseCommand, ScrapyCommand):
     """Write the folder of a new site.
 
     It is a distribution of its own, with a profile, readers, a spider, its part of the replica, and
-    a test that fails and says what to do next.
+    a test that fails and shows what to do next.
     """
 
     arguments = "[--url URL] NAME"
@@ -68,5 +68,5 @@ class Command(BaseCommand, ScrapyCommand):
             target = folder / re.sub("^package/", f"{name}/", place)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(Template(source.read_text("utf-8")).substitute(values), "utf-8")
-        print(f"{folder}/ is written. Its tests say what comes next:")
+        print(f"{folder}/ is written. Its tests show what to do next:")
         print(f"  cd {folder} && pip install -e . && pytest")

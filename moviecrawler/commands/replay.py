@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from moviecrawler.pipelines.s3 import Bucket
 
 _STORES = ("DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
-"""The settings that say where items are stored."""
+"""The settings of the stores."""
 
 
 def _day(text: str) -> date:
@@ -96,17 +96,17 @@ class Command(BaseCommand, ScrapyCommand):
         self.exitcode = INCOMPLETE if failed else conclude(crawler) or self.exitcode
 
     def _open(self, opts: argparse.Namespace) -> tuple[Bucket | Folder, dict[str, None]]:
-        """Return the archive, and the keys of its files with the pages that are asked for."""
+        """Return the archive, and the keys of its files with the requested pages."""
         from moviecrawler.pipelines.archive import archived_files, open_archive
 
         days = (opts.begin or date.min, opts.end or date.max)
         try:
             archive = open_archive(opts.source, self.settings.get("S3_ENDPOINT_URL") or None)
-            found = archived_files(archive, opts.site, *days)
+            sites = archived_files(archive, opts.site, *days)
         except TransientStoreError as error:
             raise ConfigurationError(str(error)) from error
-        unknown = sorted(set(found.values()).difference(SITES))
-        keys = [key for key, site in found.items() if site in SITES]
+        unknown = sorted(set(sites.values()).difference(SITES))
+        keys = [key for key, site in sites.items() if site in SITES]
         if unknown:
             self.fail(
                 f"{opts.source} has pages of {', '.join(unknown)}, which are left out; install "

@@ -30,7 +30,7 @@ class Command(BaseCommand, ScrapyCommand):
         option("--series", help="series (default: one for 100 movies)"),
         option("--today", help=f"show series as of that day (default: {TODAY})"),
         option("--seed", help="which movies those are (default: 1)"),
-        option("--latency", help="milliseconds before every answer (default: 0)"),
+        option("--latency", help="milliseconds before every response (default: 0)"),
         option("--rate-limit", help="requests a second and client; more get 429"),
         option("--robots", help="robots.txt: open (default), or live as today"),
         option(
@@ -38,7 +38,7 @@ class Command(BaseCommand, ScrapyCommand):
             action="append",
             default=[],
             metavar="KIND:SHARE",
-            help=f"spoil a share of the answers, such as 500:0.1; KIND is one of {_KINDS}; "
+            help=f"spoil a share of the responses, such as 500:0.1; KIND is one of {_KINDS}; "
             "can be repeated",
         ),
         option("--light", action="store_true", help="pages of a few kB, with the same data"),

@@ -54,8 +54,8 @@ _SERIES = next(
     f"{site} -a list={name} -a limit=20"
     for site in BY_AUTHORITY
     if SITES[site].ids.series  # it has pages of seasons
-    for name, found in SITES[site].lists.items()
-    if found.kind == "series"
+    for name, listing in SITES[site].lists.items()
+    if listing.kind == "series"
 )
 _CRAWLS: dict[TitleKind | None, str] = {
     "series": _SERIES,
@@ -192,20 +192,20 @@ class Command(BaseCommand, ScrapyCommand):
         """Print one title, or those of which one is meant."""
         from moviecrawler.database.lookup import find_titles, read_title
 
-        found = find_titles(tables, opts.words)
+        title_ids = find_titles(tables, opts.words)
         named = " ".join(opts.words)
-        if not found:
+        if not title_ids:
             self.fail(f"{tables.name} holds no title {named!r}")
-        elif len(found) > 1:
-            shown = [read_title(tables, title_id) for title_id in found[:_MAX_FOUND]]
+        elif len(title_ids) > 1:
+            shown = [read_title(tables, title_id) for title_id in title_ids[:_MAX_FOUND]]
             lines = [[t.title, _shown(t.year), t.kind, t.sites[0].site_id] for t in shown]
             print(table([["Title", "Year", "Kind", "Id"], *lines]))
-            self.fail(f"{len(found):,} titles are {named!r}; give an id, or more words")
+            self.fail(f"{len(title_ids):,} titles are {named!r}; give an id, or more words")
         elif opts.format in {"csv", "parquet"}:
-            opts.where = f"title_id = {found[0]}"
+            opts.where = f"title_id = {title_ids[0]}"
             self._print_rows(tables, opts)
         else:
-            title = read_title(tables, found[0])
+            title = read_title(tables, title_ids[0])
             if opts.format == "json":
                 print_json(title, indent=2)
             else:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from moviecrawler.frontier.contract import RunReport
 
 _FEW_RUNS = 10
-"""Runs that are shown unless all are asked for."""
+"""Runs that are shown unless all are requested."""
 _TAIL_BYTES = 32 * 1024
 """Bytes of a log that are read from its end."""
 
@@ -49,7 +49,7 @@ class Crawls(Page):
         cluster = request.reads.start_cluster()()
         runs = ask_runs()
         jobs = [*cluster.running, *cluster.pending, *cluster.finished] if cluster else []
-        found = [status for status in jobs if _fits(status, request)]
+        matching = [status for status in jobs if _fits(status, request)]
         first = (request.page - 1) * ROWS
         every_run = runs.report.runs if runs else []
         shown = every_run
@@ -66,10 +66,10 @@ class Crawls(Page):
             "jobs": cluster and jobs,
             "results": Counter(word for status in jobs for word in _results_of(status)),
             "spiders": sorted({status.job.spider for status in jobs}),
-            "rows": found[first : first + ROWS],
+            "rows": matching[first : first + ROWS],
             "run_of": partial(self._run_of, runs),
             "page": request.page,
-            "has_more": first + ROWS < len(found) and request.page < MOST_PAGES,
+            "has_more": first + ROWS < len(matching) and request.page < MOST_PAGES,
             "runs": runs,
             "shown_runs": shown,
         }
@@ -141,7 +141,7 @@ def _fits(status: JobStatus, request: PageRequest) -> bool:
 
 
 def _log_tail(node: Node, status: JobStatus) -> tuple[str, str]:
-    """Return the last lines of a job's log, and a sentence that says why there are none."""
+    """Return the last lines of a job's log, and a sentence on why there are none."""
     job = status.job
     try:
         path = get_file_path(node.options.logs_dir, job.project, job.spider, f"{job.id}.log").path

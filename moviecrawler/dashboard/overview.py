@@ -105,7 +105,7 @@ class Card:
 
 
 def cards_of(counts: Counts | None, runs: Runs | None, nodes: Sequence[NodeInfo]) -> list[Card]:
-    """Return the figures of each site: also of one that only the database knows."""
+    """Return the figures of each site: also of one that only the database has."""
     cards = []
     for site in dict.fromkeys([*SITES, *(counts.sites if counts else ())]):
         unreachable = {
@@ -126,11 +126,11 @@ def cards_of(counts: Counts | None, runs: Runs | None, nodes: Sequence[NodeInfo]
 
 
 def gate_of(site: SiteState, unreachable: Collection[str], now: float) -> State:
-    """Return whether a site may be asked now."""
+    """Return whether requests are sent to a site now."""
     if site.refusal is not None and (site.stopped_until or 0) > now:
         return State("bad", f"paused until {when(site.stopped_until)}", site.refusal)
     if site.refusal is not None:
-        return State("warn", "probing", f"one request finds out whether it answers: {site.refusal}")
+        return State("warn", "probing", f"a test request checks the site: {site.refusal}")
     if unreachable:
         return State("warn", f"unreachable from {', '.join(sorted(unreachable))}")
     per_day = site.budget.per_day
@@ -188,8 +188,8 @@ def failed_jobs(finished: Sequence[JobStatus], now: float) -> list[JobStatus]:
     latest: dict[tuple[str, ...], JobStatus] = {}
     for status in finished:
         job = status.job
-        given = f"{sorted(job.arguments.items())} {sorted(job.settings.items())}"
-        latest.setdefault((job.project, job.spider, given), status)
+        values = f"{sorted(job.arguments.items())} {sorted(job.settings.items())}"
+        latest.setdefault((job.project, job.spider, values), status)
     return [
         status
         for status in latest.values()

@@ -1,7 +1,6 @@
 """What all pages share.
 
-That is rendering in threads, security headers, links, forms, and what is said of stores that do not
-answer.
+That is rendering in threads, security headers, links, forms, and sentences on unavailable stores.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from twisted.web.resource import Resource
 from twisted.web.static import File
 
 from moviecrawler.basics.errors import MovieCrawlerError, UnavailableError
-from moviecrawler.cluster.website import answer_later
+from moviecrawler.cluster.website import respond_later
 from moviecrawler.dashboard.rendering import render
 from moviecrawler.dashboard.sources import PageReads
 from moviecrawler.frontier.redis_client import state_error
@@ -51,8 +50,8 @@ SECURITY = {
 ROWS = 50
 """Rows of a page of a list."""
 _REFRESH_SECONDS = 10
-"""Seconds after which a browser asks again for a page that refreshes. It is told so by a header; a
-link on the page pauses that, as WCAG 2.2.1 has it."""
+"""Seconds after which a browser reloads a page that refreshes. A header makes it do so; a link on
+the page pauses that, as WCAG 2.2.1 requires."""
 MOST_PAGES = 20
 """Pages of a list; a search or the API finds the rest."""
 _PREFIX = re.compile(r"(/[\w.~-]+)*", re.ASCII)
@@ -75,7 +74,7 @@ _PASSING = {"notice", "action"}
 """Parameters that no link of a page repeats."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What is sent to a browser."""
 
     code: int
@@ -113,7 +112,7 @@ class PageRequest:
     errors: Mapping[str, str] = field(default_factory=dict)
     """What is wrong in a form, by field."""
     reads: PageReads = field(init=False)
-    """What its page reads; `Page.answer` sets it."""
+    """What its page reads; `Page.respond` sets it."""
 
     def value(self, name: str) -> str:
         """Return a parameter, stripped; empty when it is missing.
@@ -127,7 +126,7 @@ class PageRequest:
 
     @property
     def page(self) -> int:
-        """Which page of a list is asked for, from 1."""
+        """The number of the requested page of a list, from 1."""
         try:
             return min(max(int(self.value("page")), 1), MOST_PAGES)
         except ValueError:
@@ -158,23 +157,23 @@ class Page(Resource):
 
         Raises RefusedError, and UnavailableError when everything is unknown.
 
-        They may replace the page's `template` and `title`, and set `refreshes`: the browser asks
-        for the page every 10 s. One with a form never does, as what is typed would be lost.
+        They may replace the page's `template` and `title`, and set `refreshes`: the browser
+        reloads the page every 10 s. One with a form never does, as typed text would be lost.
         """
         raise NotImplementedError
 
     def render(self, request: Request) -> int:
-        return answer_later(request, deferToThread(self._render, request, _read_request(request)))
+        return respond_later(request, deferToThread(self._render, request, _read_request(request)))
 
-    def _render(self, request: Request, given: PageRequest) -> bytes:
-        answer = self.answer(given)
-        request.setResponseCode(answer.code)
-        for name, value in answer.headers.items():
+    def _render(self, request: Request, page_request: PageRequest) -> bytes:
+        response = self.respond(page_request)
+        request.setResponseCode(response.code)
+        for name, value in response.headers.items():
             request.setHeader(name, value)
-        return answer.content
+        return response.content
 
-    def answer(self, request: PageRequest) -> Answer:
-        """Return the answer to a request; every error becomes a page. Call it in a thread."""
+    def respond(self, request: PageRequest) -> Response:
+        """Return the response to a request; every error becomes a page. Call it in a thread."""
         request.reads = PageReads(self.sources)
         try:
             if request.method == "POST":
@@ -200,7 +199,7 @@ class Page(Resource):
         sentence = sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith(".") else ".")
         return self._page(request, {"template": "refused.html", "problem": sentence}, code)
 
-    def _act(self, request: PageRequest) -> Answer:
+    def _act(self, request: PageRequest) -> Response:
         """Carry out a form and redirect, or show it again with what is wrong in it.
 
         The form's method returns the path, and the name of a sentence of `NOTICES`.
@@ -215,16 +214,16 @@ class Page(Resource):
             request.errors = error.errors
             return self._page(request, self.show(request), http.BAD_REQUEST)
         target = f"{request.base}{path}?{urlencode({'notice': notice})}"
-        return Answer(http.SEE_OTHER, b"", {"Location": target})
+        return Response(http.SEE_OTHER, b"", {"Location": target})
 
     def path_of(self, request: PageRequest) -> str:
         """Return the path of a request, without the prefix of a reverse proxy."""
         return "/".join([self.here, *(quote(part, safe="") for part in request.path)])
 
-    def _page(self, request: PageRequest, variables: Variables, code: int = http.OK) -> Answer:
+    def _page(self, request: PageRequest, variables: Variables, code: int = http.OK) -> Response:
         path = self.path_of(request)
-        given = {} if request.method == "POST" else request.values
-        kept = {name: text for name, text in given.items() if name not in _PASSING}
+        parameters = {} if request.method == "POST" else request.values
+        kept = {name: text for name, text in parameters.items() if name not in _PASSING}
 
         def link(**changed: object) -> str:
             """Return the address of this page with other parameters; None removes one."""
@@ -256,11 +255,11 @@ class Page(Resource):
         if variables.get("refreshes") and not is_paused:
             headers["Refresh"] = f"{_REFRESH_SECONDS}; url={link()}"
         template = str(variables.get("template", self.template))
-        return Answer(code, render(template, {**common, **variables}).encode(), headers)
+        return Response(code, render(template, {**common, **variables}).encode(), headers)
 
 
 class Static(File):
-    """`/static/`: the style sheet and the icon. Browsers ask whether theirs are of today."""
+    """`/static/`: the style sheet and the icon. Browsers check whether theirs are current."""
 
     def render_GET(self, request: Request) -> object:
         for name, value in {**SECURITY, "Cache-Control": "private, no-cache"}.items():
@@ -275,8 +274,8 @@ def _read_request(request: Request) -> PageRequest:
     base = (request.getHeader("x-forwarded-prefix") or "").rstrip("/")
     # Browsers end the lines of a form as HTTP does.
     values = {
-        name.decode(errors="replace"): given[0].decode(errors="replace").replace("\r\n", "\n")
-        for name, given in (request.args or {}).items()
+        name.decode(errors="replace"): texts[0].decode(errors="replace").replace("\r\n", "\n")
+        for name, texts in (request.args or {}).items()
     }
     method: bytes = request.method
     return PageRequest(

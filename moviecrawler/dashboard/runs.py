@@ -60,11 +60,11 @@ class RunPage(Page):
         self, request: PageRequest, end: Literal["requeue", "drop_letter"], notice: str
     ) -> tuple[str, str]:
         """Requeue or drop the dead letters that are ticked."""
-        name = _name_of(request)
-        ticked = [one.removeprefix(_TICKED) for one in request.values if one.startswith(_TICKED)]
+        run = _name_of(request)
+        ticked = [name.removeprefix(_TICKED) for name in request.values if name.startswith(_TICKED)]
 
         async def end_all(queue: Backend) -> int:
-            return sum([await getattr(queue, end)(name, letter_id) for letter_id in ticked])
+            return sum([await getattr(queue, end)(run, letter_id) for letter_id in ticked])
 
         return self.path_of(request), notice if self.sources.with_queue(end_all) else "no-letters"
 

@@ -34,9 +34,9 @@ _NOT_IN_JOBS = {"file"}
 _RUN = Argument(
     name="FRONTIER_RUN", text="Name of its run; empty for one that is made of the arguments"
 )
-_LINE = 50
-_MOST_LINES = 8
-"""Characters of a line, and lines, of a field."""
+_LINE_LENGTH = 50
+"""Characters of a line of a field."""
+_MAX_LINES = 8
 
 
 class Field(NamedTuple):
@@ -51,8 +51,8 @@ class Field(NamedTuple):
     @property
     def rows(self) -> int:
         """Lines that show its value."""
-        lines = sum(1 + len(line) // _LINE for line in self.value.split("\n"))
-        return min(lines, _MOST_LINES)
+        lines = sum(1 + len(line) // _LINE_LENGTH for line in self.value.split("\n"))
+        return min(lines, _MAX_LINES)
 
 
 class Schedule(Page):
@@ -76,7 +76,10 @@ class Schedule(Page):
         elif request.path:
             job = _job_of_path(request)
         else:
-            return {"job": None, "eggs": [find_egg(jobs.eggs, one) for one in jobs.projects]}
+            return {
+                "job": None,
+                "eggs": [find_egg(jobs.eggs, project) for project in jobs.projects],
+            }
         eggs = [egg for egg in reversed(jobs.eggs) if egg.project == job.project]
         if not any(job.spider in egg.spiders for egg in eggs):
             raise RefusedError(f"no version of {job.project} has a spider {job.spider!r}", 404)
@@ -95,7 +98,7 @@ class Schedule(Page):
         """Queue the job of a form. Raises FormError."""
         job = _job_of_path(request)
         errors: dict[str, str] = {}
-        given = {prefix: _values(request, prefix, errors) for prefix in _MORE}
+        values = {prefix: _values(request, prefix, errors) for prefix in _MORE}
         priority = 0.0
         try:
             priority = float(request.value("priority") or 0)
@@ -105,8 +108,8 @@ class Schedule(Page):
             job,
             id=uuid4().hex,
             version=request.value("version") or None,
-            settings=given[_SETTING],
-            arguments=given[_ARGUMENT],
+            settings=values[_SETTING],
+            arguments=values[_ARGUMENT],
             priority=priority,
         )
         for field, sentence in self._check_values(job).items():
@@ -131,11 +134,11 @@ class Schedule(Page):
         }
         for name, value in job.settings.items():
             jobs[_SETTING + name] = replace(none, settings={name: value})
-        for field, one in jobs.items():
+        for field, single in jobs.items():
             try:
-                check_job(one, self.node.options.job_settings)
+                check_job(single, self.node.options.job_settings)
                 if job.spider in SITES:
-                    describe_crawl(job.spider, self.sources.settings, one.arguments)
+                    describe_crawl(job.spider, self.sources.settings, single.arguments)
             except ConfigurationError as error:
                 errors[field] = str(error)
         limit = job.arguments.get("limit", "1")
@@ -153,24 +156,28 @@ def _job_of_path(request: PageRequest) -> Job:
 
 def _fields(job: Job, egg: Egg, values: Mapping[str, str]) -> Iterator[Field]:
     """Yield a field for what the spider takes, for what the job has, and for what was filled in."""
-    arguments = [one for one in egg.arguments.get(job.spider, ()) if one.name not in _NOT_IN_JOBS]
-    for prefix, known_ones, given in (
+    arguments = {
+        argument.name: argument
+        for argument in egg.arguments.get(job.spider, ())
+        if argument.name not in _NOT_IN_JOBS
+    }
+    for prefix, known, current in (
         (_ARGUMENT, arguments, job.arguments),
-        (_SETTING, [_RUN], job.settings),
+        (_SETTING, {_RUN.name: _RUN}, job.settings),
     ):
-        forms = {one.name: one for one in known_ones}
         filled_in = [name.removeprefix(prefix) for name in values if name.startswith(prefix)]
-        for name in dict.fromkeys([*forms, *sorted(given), *filled_in]):
-            form = forms.get(name) or Argument(name=name, text="")
-            value = values.get(prefix + name, given.get(name, ""))
-            is_other = bool(value and form.choices) and value not in form.choices
-            choices = [*form.choices, value] if is_other else form.choices
-            yield Field(prefix + name, name, form.text, value, choices)
+        for name in dict.fromkeys([*known, *sorted(current), *filled_in]):
+            argument = known.get(name) or Argument(name=name, text="")
+            value = values.get(prefix + name, current.get(name, ""))
+            choices = argument.choices
+            if choices and value and value not in choices:
+                choices = [*choices, value]
+            yield Field(prefix + name, name, argument.text, value, choices)
 
 
 def _values(request: PageRequest, prefix: str, errors: dict[str, str]) -> dict[str, str]:
     """Return the arguments or the settings of a form; note what is wrong with further ones."""
-    found = {
+    values = {
         name.removeprefix(prefix): value
         for name, value in request.values.items()
         if name.startswith(prefix) and value
@@ -178,13 +185,13 @@ def _values(request: PageRequest, prefix: str, errors: dict[str, str]) -> dict[s
     more = _MORE[prefix]
     for line in request.values.get(more, "").splitlines():
         name, equals, value = line.partition("=")
-        if equals and name.strip() in found:
+        if equals and name.strip() in values:
             errors[more] = f"{name.strip()} is given twice"
         elif equals:
-            found[name.strip()] = value
+            values[name.strip()] = value
         elif line.strip():
             errors[more] = f"a line is {line[:80]!r}; write NAME=VALUE"
-    return found
+    return values
 
 
 def _job_of_run(sources: Sources, runs: Runs | None, name: RunName, jobs: Snapshot) -> Job:
@@ -213,7 +220,7 @@ def _job_of_description(sources: Sources, run: RunReport, jobs: Snapshot) -> Job
     own = run.run == name_of_arguments(run.arguments)
     try:
         is_whole = describe_crawl(run.site, sources.settings, arguments) == run.arguments
-        egg = next(one for one in reversed(jobs.eggs) if run.site in one.spiders)
+        egg = next(egg for egg in reversed(jobs.eggs) if run.site in egg.spiders)
     except (ConfigurationError, KeyError, StopIteration):
         return None
     settings = {} if own else {_RUN.name: run.run}

@@ -151,7 +151,7 @@ class Sources:
         self.node = node
         self.settings = Settings()
         self.settings.setmodule("moviecrawler.settings")
-        # Spiders take both from the environment, whatever a settings file says.
+        # Spiders take both from the environment, whatever a settings file has.
         redis_url = os.environ.get("REDIS_URL", "")
         database_url = os.environ.get("DATABASE_URL")
         self.settings.set("REDIS_URL", redis_url, "cmdline")

@@ -48,7 +48,7 @@ def main() -> None:
         for here, page in make_pages(sources).items():
             request = PageRequest(path=("imdb", "x") if here == "/runs" else ())
             began = time.perf_counter()
-            page.answer(request)
+            page.respond(request)
             silent_times.append(time.perf_counter() - began)
             print(f"{here:24} {'no answers':>9} {silent_times[-1]:7.3f} s")
         sources.close()

@@ -97,7 +97,7 @@ def test_node_on_which_jobs_would_fail_takes_none_until_that_is_mended(breakable
     bad.start()
     try:
         wait_for(lambda: "eggs_dir can't be written to" in bad.get("readyz").text)
-        assert "the node answers this machine only, without a password\n" in bad.log
+        assert "the node accepts requests from this machine only, without a password\n" in bad.log
         job = good.schedule("quick")
         figures = 'moviecrawler_node_fit{check="folders",node="bad"} 0.0'
         wait_for(lambda: figures in good.get("metrics").text)

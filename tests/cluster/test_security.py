@@ -278,7 +278,7 @@ def test_pages_show_hostile_names_as_text_and_no_secret_is_logged(node: Node) ->
         ), shown
     assert node.post("delproject.json", project="evil").json["status"] == "ok"
     assert '"GET /jobs ' in node.log
-    assert "the node answers requests with a password\n" in node.log
+    assert "the node accepts requests with a password\n" in node.log
     assert AUTH[1] not in node.log
     assert DEPLOY_PASSWORD not in node.log
 

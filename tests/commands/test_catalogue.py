@@ -170,7 +170,7 @@ def test_status_shows_the_counts_and_how_long_all_takes(run: Run, database_url: 
     table = run("status").output
     assert table.splitlines()[0].split() == ["imdb", "metacritic", "rottentomatoes"]
     (allowed,) = [
-        line.split() for line in table.splitlines() if line.startswith("pages a day allowed")
+        line.split() for line in table.splitlines() if line.startswith("pages per day allowed")
     ]
     assert allowed[4:] == ["30,000", "600", "5,000"]
 
@@ -254,6 +254,6 @@ def test_the_query_for_wikidata_is_given_where_its_service_may_not_be_asked(tmp_
         "import", "wikidata", data=tmp_path, DATABASE_URL="postgresql://a@127.0.0.1:1/b"
     )
     assert finished.code == 2
-    assert "save the answer as CSV and name it with --from FILE" in finished.log
+    assert "save the result as CSV and name it with --from FILE" in finished.log
     assert finished.output == f"{QUERY.rstrip()}\n"
     assert "SELECT" not in finished.log

@@ -79,7 +79,7 @@ class Handler(QuietHandler):
             return
         given = dict(reversed(parse_qsl(text, keep_blank_values=True)))
         request = PageRequest(method=self.command, path=tuple(rest), values=given)
-        answer = page.answer(request)
+        answer = page.respond(request)
         self._send(answer.code, answer.content, answer.headers)
 
     def do_POST(self) -> None:

@@ -54,7 +54,7 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
             began = time.monotonic()
             first, _, rest = path[1:].partition("/")
             request = PageRequest(path=tuple(filter(None, rest.split("/"))))
-            answer = root.children[first.encode()].answer(request)
+            answer = root.children[first.encode()].respond(request)
             assert time.monotonic() - began < WITHIN
             return text_of(answer.content.decode())
 

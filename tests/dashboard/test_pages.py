@@ -198,7 +198,7 @@ def test_site_that_has_refused_us_says_until_when_and_why(live: Operated) -> Non
         assert f"Rotten Tomatoes is blocking us; paused until {until}" in text_of(page)
         assert "2 things need attention " in text_of(page)
         live.redis.client.hset(circuit, "until", round(time.time() * 1000) - 1)
-        assert "probing : one request finds out" in text_of(live.page("/"))
+        assert "probing : a test request checks" in text_of(live.page("/"))
     finally:
         live.redis.client.delete(circuit)
 

@@ -31,7 +31,7 @@ def titles(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Titles:
 
 
 def shown(page: Titles, *path: str, **values: str) -> str:
-    answer = page.answer(PageRequest(path=path, values=values))
+    answer = page.respond(PageRequest(path=path, values=values))
     assert answer.code == 200, answer.content
     assert b"can\xe2\x80\x99t be shown" not in answer.content
     return answer.content.decode()
