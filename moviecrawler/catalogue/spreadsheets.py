@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+import tomllib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader, TextIOWrapper
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar, get_args
 import msgspec
 
 from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.basics.files import read_package_file
 from moviecrawler.basics.texts import shown
 from moviecrawler.items import TitleKind
 from moviecrawler.sites import ID_SITE, SITES
@@ -37,41 +39,20 @@ _MAX_ROWS_BEFORE_HEADER = 20
 _ID_DIGITS = 7
 """Digits of an IMDb id, at least, which some programs write without its letters."""
 _YEAR: Final = re.compile(r"\(?(\d{4})(?:\.0)?(?!\d)")
-_OTHER_NAMES: Final = {
-    "imdb_id": "imdb const tconst imdbtitleid imdburi",
-    "tmdb_id": "tmdb themoviedbid tmdbmovieid",
-    "tmdb_series_id": "tmdbtvid tmdbshowid",
-    "site": "",
-    "site_id": "",
-    "url": "uri link address",
-    "title": "name film movie movietitle moviename filmtitle filmname primarytitle",
-    "original_title": "originalname",
-    "other_titles": "",
-    "kind": "type titletype mediatype",
-    "year": "releaseyear startyear yearreleased filmyear movieyear",
-    "end_year": "",
-    "release_date": "released releasedon premiered",
-    "runtime_minutes": "runtime runtimemins runtimemin runtimeinminutes duration",
-    "season_count": "",
-    "directors": "director directedby",
-    "votes": "numvotes imdbvotes",
-    "popularity": "",
-}
-"""The columns that any program may have, and their other names as `_plain` returns them."""
-_NAMES: Final = {
+_TABLES = tomllib.loads(read_package_file(__package__, "columns.toml"))
+_NAMES: Final[dict[str, str]] = {
     **{f"{site}{end}": f"{site}_id" for site in SITES for end in ("id", "url", "link")},
-    **{column.replace("_", ""): column for column in _OTHER_NAMES},
-    **{name: column for column, names in _OTHER_NAMES.items() for name in names.split()},
+    **{
+        name: column
+        for column, names in _TABLES["columns"].items()
+        for name in (column.replace("_", ""), *names)
+    },
 }
+"""The columns that any program may have, by their names as `_plain` returns them."""
 _KINDS: Final[dict[str, TitleKind]] = {
     **{name.casefold(): kind for name, kind in TITLE_KINDS.items()},
     **{kind: kind for kind in get_args(TitleKind)},
-    "show": "series",
-    "tvshow": "series",
-    "film": "movie",
-    "tvspecial": "other",
-    "podcastseries": "other",
-    "podcastepisode": "other",
+    **{name: kind for kind, names in _TABLES["kinds"].items() for name in names},
 }
 """What a title is, by the words of IMDb's export and of other programs."""
 

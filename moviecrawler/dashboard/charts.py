@@ -47,7 +47,8 @@ class Change(Protocol):
     kind: str
     since: datetime
     value: float | None
-    scale: float
+    normalised: float | None
+    """Out of 100."""
 
 
 def history_chart(changes: Sequence[Change], now: datetime) -> Chart | None:
@@ -55,7 +56,7 @@ def history_chart(changes: Sequence[Change], now: datetime) -> Chart | None:
 
     `changes` come in any order.
     """
-    values = [100 * row.value / row.scale for row in changes if row.value is not None]
+    values = [row.normalised for row in changes if row.normalised is not None]
     if not values:
         return None
     lowest = _STEP * math.floor(min(values) / _STEP)
@@ -73,8 +74,8 @@ def history_chart(changes: Sequence[Change], now: datetime) -> Chart | None:
         in_gap = True
         for row in rows:
             x = WIDTH * (row.since - begins).total_seconds() / seconds
-            if row.value is not None:
-                y = HEIGHT * (highest - 100 * row.value / row.scale) / (highest - lowest)
+            if row.normalised is not None:
+                y = HEIGHT * (highest - row.normalised) / (highest - lowest)
                 path += f"M{x:.1f} {y:.1f}" if in_gap else f"H{x:.1f}V{y:.1f}"
             elif not in_gap:
                 path += f"H{x:.1f}"

@@ -6,7 +6,7 @@ The latter has its scores, their history, its credits and their sources.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from dataclasses import fields
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from moviecrawler.basics.clock import utc_now
@@ -114,7 +114,7 @@ class Titles(Page):
             "grid": ask_grid() or SeriesGrid(),
             "colour_of": colour_of,
             "chart": history_chart(rows.history, utc_now()),
-            "facts": _facts(rows.records),
+            "details": [_details(record) for record in rows.records],
             "similar": ask_similar() or (),
         }
 
@@ -132,72 +132,37 @@ def _title_id(request: PageRequest) -> int:
     return int(path)
 
 
-_NAMES = {
-    "Released": "release_date",
-    "Certificate": "certificate",
-    "Genres": "genres",
-    "Countries": "countries",
-    "Languages": "languages",
-    "Series": "series_title",
-    "Season": "season",
-    "Episode": "episode",
-    "Seasons": "season_count",
-    "Episodes": "episode_count",
-    "Critics' reviews linked": "critic_review_count",
-    "Plot": "plot",
-    "Taglines": "taglines",
-    "Critics' consensus": "consensus",
-    "Keywords": "keywords",
-    "Interests": "interests",
-}
-"""Fields that are shown as they are."""
-
-
-def _facts_of(movie: Movie) -> dict[str, object]:
-    """Return what a site states of a title."""
-    facts = {
-        "Title": movie.title,
-        "Original title": movie.original_title,
-        "Kind": movie.title_type or movie.kind,
-        "Year": movie.year,
-        "Until": movie.end_year,
-        "Runtime": movie.runtime_minutes and f"{movie.runtime_minutes} min",
-    }
-    facts |= {name: getattr(movie, field) for name, field in _NAMES.items()}
-    return facts | {
-        "Awards": [
+def _details(movie: Movie) -> dict[str, str]:
+    """Return the fields of a record as texts."""
+    values = {field.name: getattr(movie, field.name) for field in fields(movie)}
+    values |= {
+        "kind": movie.title_type or movie.kind,
+        "runtime_minutes": movie.runtime_minutes and f"{movie.runtime_minutes} min",
+        "awards": [
             f"{award.event or 'all'}: {award.wins} won, {award.nominations} nominated"
             for award in movie.awards
         ],
-        "Recommends": [other.title for other in movie.related if other.relation == "similar"],
-        "Connections": [
+        "recommended": [other.title for other in movie.related if other.relation == "similar"],
+        "connections": [
             f"{other.connection or 'see'} {other.title}"
             for other in movie.related
             if other.relation == "connection"
         ],
-        "Money": [
+        "amounts": [
             f"{amount.kind.replace('_', ' ')}: {number(amount.value)} {amount.currency}"
             for amount in movie.amounts
         ],
-        "Other ids": [f"{name} {value}" for name, value in movie.external_ids.items()],
+        "external_ids": [f"{name} {value}" for name, value in movie.external_ids.items()],
     }
+    return {name: _as_text(value) for name, value in values.items()}
 
 
 def _as_text(value: object) -> str:
-    """Return a fact as text: of a list its first texts, and how many more there are.
+    """Return a value as text: of a list its first values, and how many more there are.
 
     An unknown one is empty; a season 0 is not.
     """
     if not isinstance(value, list):
         return "" if value is None else str(value)
     more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
-    return "; ".join(value[:_SHOWN]) + more
-
-
-def _facts(records: Sequence[Movie]) -> dict[str, list[str]]:
-    """Return each fact that a site states, as texts in the order of the records."""
-    facts: defaultdict[str, list[str]] = defaultdict(list)
-    for record in records:
-        for name, value in _facts_of(record).items():
-            facts[name].append(_as_text(value))
-    return {name: texts for name, texts in facts.items() if any(texts)}
+    return "; ".join(map(str, value[:_SHOWN])) + more

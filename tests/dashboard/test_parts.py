@@ -195,8 +195,10 @@ def test_history_is_one_stepped_curve_a_score_out_of_100_with_a_gap_where_there_
 
     def change(kind: str, day: int, value: float | None, site: str = "imdb") -> SimpleNamespace:
         since = begin + timedelta(days=day)
-        scale = 10 if kind == "imdb" else 100
-        return SimpleNamespace(kind=kind, site=site, since=since, value=value, scale=scale)
+        normalised = value and value * (10 if kind == "imdb" else 1)
+        return SimpleNamespace(
+            kind=kind, site=site, since=since, value=value, normalised=normalised
+        )
 
     rows = [
         change("metascore", 5, None, "metacritic"),

@@ -8,7 +8,7 @@ WITH shown AS (
     SELECT r.record_id FROM records r JOIN shown s ON r.newer_id = s.record_id
 ), latest AS (
     SELECT r.site, h.kind, h.since, h.value::float, h.count, h.average::float,
-        k.highest AS scale
+        (h.value * 100.0 / k.highest)::float AS normalised
     FROM own
     JOIN records r USING (record_id)
     JOIN score_history h USING (record_id)
