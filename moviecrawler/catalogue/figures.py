@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.catalogue.due import DUE, due_values
 from moviecrawler.catalogue.sql import read_sql
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from datetime import date
 
-    from moviecrawler.database.connection import Cursor, Database
+    from moviecrawler.database.connection import Database
+    from moviecrawler.database.short_transactions import ShortTransactions
     from moviecrawler.sites import Site
 
 _STATUS = read_sql("status.sql")
@@ -104,16 +104,11 @@ class Review(NamedTuple):
     reasons: list[str]
 
 
-class Transactions(Protocol):
-    """Anything that opens transactions on the catalogue's tables."""
-
-    def transaction(self) -> AbstractContextManager[Cursor]:
-        """Give a cursor."""
-
-
-def figures(store: Transactions, now: datetime, timeout_seconds: float = 600) -> list[SiteFigures]:
+def figures(
+    database: Database | ShortTransactions, now: datetime, timeout_seconds: float = 600
+) -> list[SiteFigures]:
     """Return the figures of each site."""
-    with store.transaction() as cursor:
+    with database.transaction() as cursor:
         cursor.execute("SET LOCAL statement_timeout = %s", (round(timeout_seconds * 1000),))
         cursor.execute(
             _STATUS, {"now": now, "today": now.replace(hour=0, minute=0, second=0, microsecond=0)}
@@ -136,8 +131,8 @@ def due(database: Database, site: Site, size: int, now: datetime) -> list[DueSoo
         return [DueSoon(*row) for row in cursor.fetchall()]
 
 
-def reviews(store: Transactions, limit: int) -> list[Review]:
+def reviews(database: Database, limit: int) -> list[Review]:
     """Return the pages under review, the likeliest first."""
-    with store.transaction() as cursor:
+    with database.transaction() as cursor:
         cursor.execute(_REVIEWS, {"limit": limit})
         return [Review(*row) for row in cursor.fetchall()]

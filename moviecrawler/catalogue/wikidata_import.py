@@ -74,7 +74,7 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
     An id is unsure when the film has another one too, or another film has the same; a film's unsure
     ids come in a row before its sure ones. TMDB's are left out then: no page is compared with them.
     """
-    found: dict[str, dict[str, str]] = defaultdict(dict)
+    ids_of: dict[str, dict[str, str]] = defaultdict(dict)
     unsure: set[tuple[str, str]] = set()
     owners: dict[tuple[str, str], str] = {}
     for row in rows:
@@ -85,32 +85,25 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
             value = _valid(column, row.get(column, ""))
             if value is None:
                 continue
-            if found[imdb_id].setdefault(column, value) != value:
+            if ids_of[imdb_id].setdefault(column, value) != value:
                 unsure.add((imdb_id, column))
             owner = owners.setdefault((column, value), imdb_id)
             if owner != imdb_id:
                 unsure |= {(imdb_id, column), (owner, column)}
-    for imdb_id, ids in found.items():
-        for confidence, is_unsure in ((_UNSURE, True), (WIKIDATA, False)):
-            known = {
-                column: value
-                for column, value in ids.items()
-                if ((imdb_id, column) in unsure) is is_unsure
-            }
-            site_ids = {column: value for column, value in known.items() if column in SITES}
-            tmdb = (
-                {}
-                if is_unsure
-                else {column: int(value) for column, value in known.items() if column not in SITES}
-            )
-            if site_ids or tmdb:
+    for imdb_id, ids in ids_of.items():
+        doubtful = {column for column in ids if (imdb_id, column) in unsure}
+        for confidence, columns in (
+            (_UNSURE, doubtful & SITES.keys()),
+            (WIKIDATA, ids.keys() - doubtful),
+        ):
+            if columns:
                 yield ImportRow(
                     imdb_id=imdb_id,
-                    site_ids=site_ids,
+                    site_ids={site: ids[site] for site in SITES if site in columns},
                     id_source="wikidata",
                     id_confidence=confidence,
-                    tmdb_id=tmdb.get("tmdb"),
-                    tmdb_series_id=tmdb.get("tmdb_series"),
+                    tmdb_id=int(ids["tmdb"]) if "tmdb" in columns else None,
+                    tmdb_series_id=int(ids["tmdb_series"]) if "tmdb_series" in columns else None,
                 )
 
 

@@ -255,8 +255,7 @@ def _cut(text: str, columns: int) -> str:
 
 
 def columns_of(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
+    """Return how many columns of a terminal a text takes: two for a wide letter."""
+    letters = [letter for letter in text if not unicodedata.combining(letter)]
+    wide = [letter for letter in letters if unicodedata.east_asian_width(letter) in {"W", "F"}]
+    return len(letters) + len(wide)

@@ -107,7 +107,9 @@ def _years(text: str) -> tuple[int | None, int | None]:
     if not (first or last):
         raise ArgumentTypeError(f"{text!r}; give such as 1990-1999, 1990- or 2001")
     begin = whole_number(first) if first else None
-    return begin, whole_number(last) if last else None if dash else begin
+    if last:
+        return begin, whole_number(last)
+    return begin, None if dash else begin
 
 
 def _kinds(text: str) -> frozenset[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -88,39 +87,41 @@ def state_of(node: NodeInfo, late_seconds: float) -> State:
 # --- A site's figures -----------------------------------------------------------------------------
 
 
-@dataclass(slots=True, kw_only=True)
-class Card:
+class Card(NamedTuple):
     """A site's figures. None is unknown."""
 
     site: str
     unreachable: Mapping[str, str]
     """Why it can't be reached, by the node."""
-    gate: State | None = None
-    counts: SiteFigures | None = None
-    hours: Sequence[int] = ()
-    """Titles read in each of the last hours."""
-    state: SiteState | None = None
-    open_runs: Sequence[RunReport] | None = None
+    gate: State | None
+    counts: SiteFigures | None
+    hours: Sequence[int]
+    """Titles fetched in each of the last hours."""
+    state: SiteState | None
+    open_runs: Sequence[RunReport] | None
     """The runs with open requests."""
 
 
 def cards_of(counts: Counts | None, runs: Runs | None, nodes: Sequence[NodeInfo]) -> list[Card]:
     """Return the figures of each site: also of one that only the database has."""
+    report = runs.report if runs else None
     cards = []
     for site in dict.fromkeys([*SITES, *(counts.sites if counts else ())]):
         unreachable = {
             node.name: node.unreachable[site] for node in nodes if site in node.unreachable
         }
-        card = Card(site=site, unreachable=unreachable)
-        if counts is not None:
-            card.counts = counts.sites.get(site)
-            card.hours = counts.hours.get(site, ())
-        if runs is not None:
-            report = runs.report
-            card.state = report.sites.get(site)
-            card.open_runs = [run for run in report.runs if run.site == site and run.account.open]
-            if card.state is not None:
-                card.gate = gate_of(card.state, unreachable, report.now)
+        state = report.sites.get(site) if report else None
+        card = Card(
+            site=site,
+            unreachable=unreachable,
+            gate=gate_of(state, unreachable, report.now) if report and state else None,
+            counts=counts.sites.get(site) if counts else None,
+            hours=counts.hours.get(site, ()) if counts else (),
+            state=state,
+            open_runs=[run for run in report.runs if run.site == site and run.account.open]
+            if report
+            else None,
+        )
         cards.append(card)
     return cards
 
