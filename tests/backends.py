@@ -2,7 +2,6 @@
 
 import sqlite3
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -33,56 +32,8 @@ Where = tuple[set[str], set[str]]
 """The ids of the requests that are queued, and of those that are leased."""
 
 
-class Outside(ABC):
-    """A backend on an empty queue, and what others and time can do to that queue."""
-
-    backend: Backend
-
-    @abstractmethod
-    async def end_leases(self, *ids: str) -> None:
-        """Let the time of leases be over, as if their worker slept."""
-
-    @abstractmethod
-    async def lose(self, part: Part) -> None:
-        """Delete a part of the run's queue."""
-
-    @abstractmethod
-    async def expire(self) -> None:
-        """Let a week without use go by, and some seconds."""
-
-    @abstractmethod
-    async def lives_for(self, seconds: float) -> bool:
-        """Tell whether the run is still there when nobody uses it for so long."""
-
-    @abstractmethod
-    async def keeps_letters_for(self, seconds: float) -> bool:
-        """Tell whether the run's dead letters are still there after so long."""
-
-    @abstractmethod
-    async def end_pause(self) -> None:
-        """Let the pause after a refusal be over."""
-
-    @abstractmethod
-    async def begin_next_day(self) -> None:
-        """Let the next UTC day begin."""
-
-    @abstractmethod
-    async def set_clock_back(self, seconds: float) -> None:
-        """Have the clock been ahead by so much when the site was asked last, or refused us."""
-
-    @abstractmethod
-    async def where(self) -> Where:
-        """Return where the requests of the run are."""
-
-    @abstractmethod
-    async def close(self) -> None:
-        """Release what a test holds open."""
-
-
-class OutsideOfRedis(Outside):
-    """A Redis that a test has a client of."""
-
-    backend: RedisBackend
+class OutsideOfRedis:
+    """A backend on an empty Redis, and what others and time can do to its queue."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -90,10 +41,12 @@ class OutsideOfRedis(Outside):
         self.keys = RunKeys(SiteKeys(RUN.site), RUN.name)
 
     async def end_leases(self, *ids: str) -> None:
+        """Let the time of leases be over, as if their worker slept."""
         if ids:
             await self.client.zadd(self.keys.leases, dict.fromkeys(ids, 1), xx=True)
 
     async def lose(self, part: Part) -> None:
+        """Delete a part of the run's queue."""
         if part == "everything":
             await self.client.flushdb()
             return
@@ -109,23 +62,29 @@ class OutsideOfRedis(Outside):
         await self.client.delete(*parts[part])
 
     async def expire(self) -> None:
+        """Let a week without use go by, and some seconds."""
         keys = self.keys
         of_run = [keys.state, keys.queue, keys.leases, keys.requests, keys.seen, keys.titles]
         await self.client.delete(*of_run, keys.workers)
 
     async def lives_for(self, seconds: float) -> bool:
+        """Tell whether the run is still there when nobody uses it for so long."""
         return int(await self.client.pttl(self.keys.state)) > seconds * 1000
 
     async def keeps_letters_for(self, seconds: float) -> bool:
+        """Tell whether the run's dead letters are still there after so long."""
         return int(await self.client.pttl(self.keys.dead)) > seconds * 1000
 
     async def end_pause(self) -> None:
+        """Let the pause after a refusal be over."""
         await self.client.hset(self.keys.site.circuit, "until", 1)
 
     async def begin_next_day(self) -> None:
+        """Let the next UTC day begin."""
         await self.client.hincrby(self.keys.site.budget, "day", -1)
 
     async def set_clock_back(self, seconds: float) -> None:
+        """Have the clock been ahead by so much when the site was asked last, or refused us."""
         site = self.keys.site
         for key, names in {
             site.budget: ("next", "at"),
@@ -138,6 +97,7 @@ class OutsideOfRedis(Outside):
             await self.client.hincrby(site.budget, "day", int(seconds / DAY_SECONDS))
 
     async def where(self) -> Where:
+        """Return where the requests of the run are."""
         queued = await self.client.zrange(self.keys.queue, 0, -1)
         leased = await self.client.zrange(self.keys.leases, 0, -1)
         requests = await self.client.hkeys(self.keys.requests)
@@ -159,10 +119,8 @@ class Clock:
         return time.time() + self.ahead
 
 
-class OutsideOfSqlite(Outside):
-    """A file that another connection changes, and the clock of the backend."""
-
-    backend: SqliteBackend
+class OutsideOfSqlite:
+    """A backend on a file that another connection changes, and whose clock is set."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -227,6 +185,9 @@ class OutsideOfSqlite(Outside):
 
     async def close(self) -> None:
         await self.backend.close()
+
+
+Outside = OutsideOfRedis | OutsideOfSqlite
 
 
 # --- What many tests do -------------------------------------------------------------------------

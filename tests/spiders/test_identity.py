@@ -132,7 +132,7 @@ def test_pages_of_other_titles_change_no_store_and_are_misses_with_their_reasons
     assert board == [(len(FIRST[site]) - 1,)]
 
     replayed = tmp_path / "replayed"
-    again_read = scrapy("replay", stores.archive, data=replayed, **stores.s3)
+    again_read = scrapy("replay", stores.archive, data=replayed, replica=None, **stores.s3)
     assert again_read.code == 1, again_read.log
     assert contents(sqlite_movies(replayed)) == before[1]
     assert again_read.reasons == found
