@@ -23,7 +23,7 @@ from moviecrawler.frontier.runs import frontier
 from moviecrawler.items import Movie, Site
 from moviecrawler.replica.process import ReplicaProcess
 from tests.accounts import check_queue, check_summary
-from tests.crawling import FAST
+from tests.crawling import FAST, crawl_command
 from tests.crawling import environment as crawl_environment
 from tests.processes import Process, start
 from tests.run_keys import RunKeys, SiteKeys
@@ -111,15 +111,8 @@ class Workers:
         self._redis_url = redis_url
         # It connects with its first command: without Redis, never.
         self._redis: redis.Redis = redis.Redis.from_url(redis_url or "redis://127.0.0.1:1/0")
-        self._command = [
-            "crawl",
-            spider,
-            *(part for argument in arguments for part in ("-a", argument)),
-        ]
         options = {**QUICK, "REDIS_URL": redis_url, **settings}
-        self._command += [
-            part for name, value in options.items() for part in ("-s", f"{name}={value}")
-        ]
+        self._command = crawl_command(spider, *arguments, **options)
         self._environment = {**crawl_environment(data, replica), **(environment or {})}
 
     def __enter__(self) -> Self:

@@ -10,14 +10,11 @@ from typing import Any
 import pytest
 
 from moviecrawler.items import Movie, Score
-from moviecrawler.pipelines.postgres import PostgresStore
-from moviecrawler.pipelines.sqlite import SqliteStore
-from moviecrawler.pipelines.store import Store
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
-from tests.runs import RENT, STREAM, make_movie, record_of
+from tests.runs import RENT, STREAM, make_movie
 from tests.services.replica import IDS
-from tests.stored import opened
+from tests.stored import Stored
 
 TODAY = datetime.now(UTC).replace(microsecond=0)
 LONG_AGO = TODAY - timedelta(days=9)
@@ -33,7 +30,7 @@ def rated(number: int, value: float | None, day: datetime, **fields: Any) -> Mov
     )
 
 
-def write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def write(database: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     before = [rated(number, 7.0, LONG_AGO, offers=[STREAM, RENT]) for number in (1, 2, 3)]
     now = [
         rated(1, 7.5, TODAY, offers=[STREAM, replace(RENT, price=1.5)]),
@@ -45,26 +42,22 @@ def write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         rated(7, None, TODAY),
     ]
     before += [rated(number, None, LONG_AGO) for number in (4, 5)]
-    with opened(store):
-        for day, movies in ((LONG_AGO, before), (TODAY, now)):
-            monkeypatch.setattr("moviecrawler.database.records.utc_now", lambda day=day: day)
-            store.write([record_of(movie) for movie in movies])
+    for day, movies in ((LONG_AGO, before), (TODAY, now)):
+        monkeypatch.setattr("moviecrawler.database.records.utc_now", lambda day=day: day)
+        database.write(*movies)
 
 
 @pytest.mark.promise("scrapy changes tells scores, titles and offers that are others than before.")
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_what_is_another_than_before_is_told_and_nothing_else(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    database: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = {}
-    if kind == "postgres":
-        settings["DATABASE_URL"] = request.getfixturevalue("database_url")
-        write(PostgresStore(settings["DATABASE_URL"]), monkeypatch)
-    else:
-        write(SqliteStore(tmp_path), monkeypatch)
+    write(database, monkeypatch)
+
+    def changes(*arguments: str) -> crawling.Finished:
+        return crawling.scrapy("changes", *arguments, data=tmp_path, DATABASE_URL=database.url)
+
     day = f"{TODAY:%Y-%m-%d}" if TODAY.hour else f"{TODAY - timedelta(days=1):%Y-%m-%d}"
-    given = ("changes", "--since", day)
-    table = crawling.scrapy(*given, data=tmp_path, **settings)
+    table = changes("--since", day)
     assert table.code == 0, table.log
     header, _, *lines = table.output.splitlines()
     assert header.split() == HEADER
@@ -77,32 +70,21 @@ def test_what_is_another_than_before_is_told_and_nothing_else(
         "Film 2 2001 new offer: Vudu, rent, US, 4K",
         "Film 2 2001 offer ended: Netflix, subscription, US",
     ]
-    rows = list(
-        csv.DictReader(
-            crawling.scrapy(
-                *given, "--format", "csv", data=tmp_path, **settings
-            ).output.splitlines()
-        )
-    )
-    found = json.loads(
-        crawling.scrapy(*given, "--format", "json", data=tmp_path, **settings).output
-    )
+    printed = changes("--since", day, "--format", "csv").output
+    rows = list(csv.DictReader(printed.splitlines()))
+    found = json.loads(changes("--since", day, "--format", "json").output)
     assert [row["change"] for row in rows] == [row["change"] for row in found]
     assert list(rows[0]) == list(found[0])
-    assert (
-        found[0].items()
-        >= {
-            "change": "down",
-            "title": "Film 2",
-            "imdb_id": "tt0000002",
-            "score": "imdb",
-            "before": 7,
-            "now": 5,
-            "at": TODAY.isoformat(),
-        }.items()
-    )
+    fall: dict[str, Any] = {
+        "change": "down",
+        "title": "Film 2",
+        "imdb_id": "tt0000002",
+        "score": "imdb",
+    }
+    fall |= {"before": 7, "now": 5, "at": TODAY.isoformat()}
+    assert found[0].items() >= fall.items()
     later = f"{TODAY + timedelta(days=2):%Y-%m-%d}"
-    nothing = crawling.scrapy("changes", "--since", later, data=tmp_path, **settings)
+    nothing = changes("--since", later)
     assert (nothing.code, nothing.output) == (0, f"nothing has changed since {later} 00:00 UTC\n")
 
 

@@ -43,36 +43,21 @@ def proxies(*arguments: str, folder: Path, fleet: ProxyFleet, redis_url: str = "
     )
 
 
-@pytest.mark.parametrize("queue", ["redis", "sqlite"])
 def test_table_shows_quarantines_and_clear_ends_them(
-    queue: str,
-    replica: ReplicaProcess,
-    fleet: ProxyFleet,
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
+    queue_url: str, replica: ReplicaProcess, fleet: ProxyFleet, tmp_path: Path
 ) -> None:
-    redis_url = request.getfixturevalue("redis_url") if queue == "redis" else ""
     change(replica, challenged=[fleet.proxies[0].address])
-    crawl_imdb(tmp_path, replica, fleet, REDIS_URL=redis_url)
-    shared = partial(proxies, folder=tmp_path, fleet=fleet, redis_url=redis_url)
+    crawl_imdb(tmp_path, replica, fleet, REDIS_URL=queue_url)
+    shared = partial(proxies, folder=tmp_path, fleet=fleet, redis_url=queue_url)
 
     def rows() -> list[dict[str, Any]]:
         return [json.loads(line) for line in shared("--json").output.splitlines()]
 
     table = shared()
     assert table.code == 0
-    lines = {line.split()[0]: line for line in table.output.splitlines()}
-    assert {*lines} - {"─" * 12} == {"proxy", *(f"datacenter:{n}" for n in range(1, 7))}
-    assert re.search(
-        r"datacenter  http://\*\*\*@127.0.0.1:\d+ +imdb +"
-        r"quarantined  \d{4}-\d\d-\d\d \d\d:\d\d UTC +1 +202 challenge$",
-        lines["datacenter:1"],
-    )
-    assert re.search(r"– +usable +– +– +–$", lines["datacenter:2"])
-    assert re.search(
-        r"quarantined .* UTC +1 +DownloadConnectionRefusedError$", lines["datacenter:3"]
-    )
-
+    assert "http://***@127.0.0.1:" in table.output
+    names = {line.split()[0] for line in table.output.splitlines()}
+    assert names - {"─" * 12} == {"proxy", *(f"datacenter:{n}" for n in range(1, 7))}
     expected = {
         "proxy": "datacenter:1",
         "site": "imdb",
@@ -81,11 +66,9 @@ def test_table_shows_quarantines_and_clear_ends_them(
         "reason": "202 challenge",
     }
     assert rows()[0].items() >= expected.items()
-    assert (
-        rows()[1].items()
-        >= {"site": None, "state": "usable", "until": None, "bans": 0, "reason": None}.items()
-    )
-
+    unused = {"site": None, "state": "usable", "until": None, "bans": 0, "reason": None}
+    assert rows()[1].items() >= unused.items()
+    assert rows()[2]["reason"] == "DownloadConnectionRefusedError"
     assert (
         shared("clear", "-s", "LOG_LEVEL=INFO", "datacenter:1").output
         == "datacenter:1 may be used for imdb again\n"

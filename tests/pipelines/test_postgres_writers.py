@@ -320,17 +320,15 @@ def test_a_key_that_too_many_share_is_left_out_and_the_search_goes_on(
     assert "have keys that more than 5 records share" in caplog.text
 
 
-@pytest.mark.parametrize("kind", ["csv", "postgres"])
 async def test_a_table_that_fits_no_statement_ends_the_crawl_and_rejects_nothing(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    database: Place, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    place = Place(kind, request, tmp_path)
-    async with running(place.store(), tmp_path) as run:
-        if kind == "csv":
+    async with running(database.store(), tmp_path) as run:
+        if database.kind == "csv":
             with closing(sqlite3.connect(tmp_path / "movies.sqlite3")) as connection:
                 connection.execute("DROP TABLE awards")
         else:
-            execute(place.url, "DROP TABLE awards CASCADE")
+            execute(database.url, "DROP TABLE awards CASCADE")
         award = Award(event=None, wins=1, nominations=0)
         await run.process(make_movie(1, awards=[award]))
         await until(lambda: "writing failed" in caplog.text)

@@ -18,7 +18,6 @@ from moviecrawler.database.sqlite import open_sqlite
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.store import Record, Store
 from tests.runs import LIMIT, make_movie, running
-from tests.services.postgres import execute
 from tests.stored import Stored
 from tests.waiting import until
 
@@ -310,11 +309,9 @@ async def test_a_store_that_is_down_at_the_start_is_opened_later(
     assert "KeyError: 'unforeseen'" in caplog.text
 
 
-@pytest.mark.parametrize("kind", ["csv", "postgres"])
 def test_records_of_a_site_that_only_other_workers_know_are_matched(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored = Stored(kind, request, tmp_path)
     address = "https://www.rottentomatoes.com/"
     of_other = [
         make_movie(n, site="rottentomatoes", site_id=f"m/lamp_{n}", url=f"{address}m/lamp_{n}")
@@ -322,13 +319,10 @@ def test_records_of_a_site_that_only_other_workers_know_are_matched(
     ]
     of_other = [replace(movie, scores=[], imdb_id=None) for movie in of_other]
     monkeypatch.setattr("moviecrawler.sites.ids.BY_AUTHORITY", ("imdb", "metacritic"))
-    stored.write(make_movie(1), *of_other)
-    stored.write(replace(of_other[1], runtime_minutes=90))
-    query = "SELECT imdb_id, rottentomatoes_id FROM scoreboard ORDER BY rottentomatoes_id"
-    if kind == "postgres":
-        rows = execute(stored.url, query)
-    else:
-        with closing(open_sqlite(tmp_path)) as connection:
+    database.write(make_movie(1), *of_other)
+    database.write(replace(of_other[1], runtime_minutes=90))
+    if database.kind == "csv":
+        with closing(open_sqlite(database.folder)) as connection:
             match_embedded(connection)
-            rows = connection.execute(query).fetchall()
-    assert rows == [("tt0000001", "m/lamp_1"), (None, "m/lamp_2")]
+    query = "SELECT imdb_id, rottentomatoes_id FROM scoreboard ORDER BY rottentomatoes_id"
+    assert database.ask(query) == [("tt0000001", "m/lamp_1"), (None, "m/lamp_2")]

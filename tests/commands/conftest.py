@@ -1,0 +1,3 @@
+from tests.stored import database
+
+__all__ = ["database"]
