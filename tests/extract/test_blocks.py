@@ -2,7 +2,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -35,19 +35,17 @@ CHALLENGE = (
 Expected = Literal["page", "json", "other"]
 
 
-Headers = dict[str, str] | None
-
-
 def refused(
-    status: int = 200, headers: Headers = None, body: bytes = PAGE, expects: Expected = "page"
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    body: bytes = PAGE,
+    expects: Expected = "page",
 ) -> Refusal | None:
     return classify(status, headers or {}, body, expects=expects, now=NOW)
 
 
-def kind(
-    status: int = 200, headers: Headers = None, body: bytes = PAGE, expects: Expected = "page"
-) -> str | None:
-    refusal = refused(status, headers, body, expects)
+def kind(*given: Any, **named: Any) -> str | None:
+    refusal = refused(*given, **named)
     return refusal.kind if refusal else None
 
 
@@ -56,46 +54,40 @@ LATER = (
     b"<html><head><title>Just a moment... | Rotten Tomatoes</title></head><body>Just a moment..."
     + b" " * 3000
 )
-AWS = {"x-amzn-waf-action": "challenge"}
-CLOUDFLARE = {"cf-mitigated": "challenge"}
 
 
-@pytest.mark.parametrize(
-    ("statuses", "headers", "body", "expects", "expected"),
-    [
-        ([200], {}, PAGE, "page", None),
-        ([301, 304, 308, 400, 404, 410, 500, 502, 503, 504], {}, b"", "page", None),
-        ([202], {}, b"", "page", "challenge"),
-        ([202], {}, b"x" * 16_384, "page", "challenge"),
-        ([202], {}, b"x" * 16_385, "page", None),  # as large as a page
-        ([200, 202, 403, 405], AWS, PAGE, "page", "challenge"),
-        ([200, 202], {}, CHALLENGE, "page", "challenge"),
-        ([200], {}, CHALLENGE, "json", "challenge"),
-        ([200], {}, CHALLENGE, "other", "challenge"),
-        ([200], {}, PAGE * 10 + CHALLENGE, "page", None),
-        ([200], {}, PAGE + b'{"cookie": "aws-waf-token=0"}', "page", None),
-        ([403], CLOUDFLARE, PAGE, "page", "challenge"),
-        ([200, 403, 503], {}, MOMENT, "page", "challenge"),
-        ([200], {}, LATER, "page", None),
-        ([403], {}, PAGE, "page", "refusal"),
-        ([503], {"retry-after": "7200"}, PAGE, "page", "rate_limit"),
-        ([200], {}, b"x" * (SMALLEST_PAGE - 1), "page", "throttle"),
-        ([200], {}, b"x" * SMALLEST_PAGE, "page", None),
-        ([200], {}, b"x", "other", None),
-        *(([200], {}, body, "json", "throttle") for body in (b"", PAGE, b"  <html>")),
-        *(([200], {}, body, "json", None) for body in (b"{}", b'\n  {"data": {}}', b"[]")),
-    ],
-)
-def test_answers_are_told_from_refusals(
-    statuses: list[int],
-    headers: dict[str, str],
-    body: bytes,
-    expects: Expected,
-    expected: str | None,
-) -> None:
-    assert [kind(status, headers, body, expects) for status in statuses] == [expected] * len(
-        statuses
-    )
+def test_pages_and_errors_of_servers_are_no_refusals() -> None:
+    for status in (301, 304, 308, 400, 404, 410, 500, 502, 503, 504):
+        assert kind(status, body=b"") is None
+    smallest = b"x" * SMALLEST_PAGE
+    for body in (PAGE, smallest, LATER, PAGE * 10 + CHALLENGE, PAGE + b'"aws-waf-token=0"'):
+        assert kind(body=body) is None
+    assert kind(202, body=b"x" * 16_385) is None  # as large as a page
+    assert kind(body=b"x", expects="other") is None
+    for body in (b"{}", b'\n  {"data": {}}', b"[]"):
+        assert kind(body=body, expects="json") is None
+
+
+def test_a_challenge_is_known_by_its_status_its_headers_or_its_body() -> None:
+    for body in (b"", b"x" * 16_384):
+        assert kind(202, body=body) == "challenge"
+    for status in (200, 202, 403, 405):
+        assert kind(status, {"x-amzn-waf-action": "challenge"}) == "challenge"
+    assert kind(403, {"cf-mitigated": "challenge"}) == "challenge"
+    for status in (200, 202):
+        assert kind(status, body=CHALLENGE) == "challenge"
+    for expects in ("json", "other"):
+        assert kind(body=CHALLENGE, expects=expects) == "challenge"
+    for status in (200, 403, 503):
+        assert kind(status, body=MOMENT) == "challenge"
+
+
+def test_other_refusals_are_known_by_status_and_size() -> None:
+    assert kind(403) == "refusal"
+    assert kind(503, {"retry-after": "7200"}) == "rate_limit"
+    assert kind(body=b"x" * (SMALLEST_PAGE - 1)) == "throttle"
+    for body in (b"", PAGE, b"  <html>"):
+        assert kind(body=body, expects="json") == "throttle"
 
 
 def test_a_refusal_says_why_and_for_how_long() -> None:
@@ -162,16 +154,11 @@ def test_stops_of_other_vendors_are_known_and_what_they_add_to_healthy_pages_is_
         assert kind(body=page + b" " * 16_384) is None  # as large as a page
 
 
-@pytest.mark.parametrize("status", [404, 500, 502, 503])
-def test_broken_server_behind_a_vendor_is_no_refusal(status: int) -> None:
-    assert kind(status, body=small("<title>502 Bad Gateway</title>", "cloudflare")) is None
-    assert (
-        kind(
-            status,
-            body=small("<title>Service Unavailable</title>", "https://errors.edgesuite.net/11.2"),
-        )
-        is None
-    )
+def test_broken_server_behind_a_vendor_is_no_refusal() -> None:
+    bad_gateway = small("<title>502 Bad Gateway</title>", "cloudflare")
+    away = small("<title>Service Unavailable</title>", "https://errors.edgesuite.net/11.2")
+    for status in (404, 500, 502, 503):
+        assert kind(status, body=bad_gateway) is kind(status, body=away) is None
 
 
 @pytest.mark.promise("A block page is never stored as data.")
