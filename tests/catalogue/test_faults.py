@@ -53,7 +53,13 @@ def test_two_workers_that_are_killed_four_times_fetch_all_and_the_boosted_first(
     titles = 200
     collection = Collection(1, titles)
     boosted = collection.imdb_ids[100:110]
-    given = {"REDIS_URL": redis_url, "FRONTIER_LEASE": "2"}
+    at_once = 4
+    # Long enough that no worker is taken for dead that is only slow.
+    given = {
+        "REDIS_URL": redis_url,
+        "FRONTIER_LEASE": "5",
+        "CONCURRENT_REQUESTS": str(at_once),
+    }
     in_flight = 0
     with ForkedReplica(titles=titles, light=True) as replica, ExitStack() as stack:
         change(replica, latency=80)
@@ -72,7 +78,9 @@ def test_two_workers_that_are_killed_four_times_fetch_all_and_the_boosted_first(
         pages = due.pages()
     assert_all_fetched(due, titles)
     assert sum(pages.values()) - titles <= in_flight
-    assert set(list(pages)[: len(boosted)]) == {f"/title/{imdb_id}/" for imdb_id in boosted}
+    # What two workers send at once comes in any order.
+    first = list(pages)[: len(boosted) + 2 * at_once]
+    assert {f"/title/{imdb_id}/" for imdb_id in boosted} <= set(first)
     boosts = "SELECT count(*) FROM title_sites WHERE site = 'imdb' AND boost_due IS NOT NULL"
     assert due.sql(boosts) == [(0,)]
     assert due.sql("SELECT count(*) FROM feeds") == [(0,)]  # the run is over
