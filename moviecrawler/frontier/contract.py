@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -47,11 +47,6 @@ OUTCOMES = ("stored", "absent", "failed", "disallowed", "fresh", "dead", "read",
 `failed`, or `disallowed` by robots.txt, or `fresh`: not fetched, as their record is young. Lists
 and others are `read` or `unread`. Each can become a `dead` letter."""
 TITLE_OUTCOMES = ("stored", "absent", "failed", "disallowed", "fresh")
-MAX_RUNS = 100
-"""Runs of a site that are read, at most: those that were used last."""
-DIED_SECONDS = 600.0
-"""Seconds for which a title that became a dead letter is not queued again in any case, as the
-catalogue may not be told yet."""
 _DAY_SECONDS = 86_400
 RAW = "surrogateescape"
 """How bytes that are no UTF-8 become text, and bytes again."""
@@ -80,6 +75,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     requests would crowd the next ones."""
     deliveries_alone: int = 2
     """After so many deliveries a request may have killed its workers: it is leased alone."""
+    died_seconds: int = 600
+    """For which a title that became a dead letter is not queued again in any case, as the catalogue
+    may not be told yet."""
+    most_runs: int = 100
+    """Of a site that are read: those that were used last."""
 
 
 TERMS = Terms()
@@ -199,7 +199,7 @@ class RequestIds(msgspec.Struct):
     open: set[str] = set()
     """Of those that are queued or leased."""
     died: set[str] = set()
-    """Of those that became dead letters in the last DIED_SECONDS."""
+    """Of those that became dead letters in the last `Terms.died_seconds`."""
 
 
 class Reply(msgspec.Struct, kw_only=True):
@@ -318,6 +318,10 @@ class DeadLetter(msgspec.Struct, kw_only=True):
             return None
 
 
+class _Letters(msgspec.Struct):
+    letters: list[DeadLetter] = []
+
+
 def holds_none(ids: Collection[str]) -> bool:
     """Return whether these are no requests but, perhaps, the arguments."""
     return all(id_.startswith(ARGUMENTS) for id_ in ids)
@@ -339,8 +343,8 @@ class Backend(Ledger):
         /,
         **given: object,
     ) -> Result:
-        common = {"step": step, "site": site, "run": run, "terms": TERMS}
-        reply = await self._reply_to({**common, **given})
+        given.update(step=step, site=site, run=run, terms=TERMS)
+        reply = await self._reply_to(given)
         # Seeds, and what others have damaged, may be any bytes.
         return msgspec.convert(json.loads(reply.decode(errors=RAW)), kind, strict=False)
 
@@ -396,7 +400,7 @@ class Backend(Ledger):
 
     async def ids(self, run: RunName) -> RequestIds:
         """Return the ids of a run's requests."""
-        return await self._step(RequestIds, "ids", *run, seconds=DIED_SECONDS)
+        return await self._step(RequestIds, "ids", *run)
 
     async def take(self, worker: Worker, want: int = 0, renew: Collection[str] = ()) -> Reply:
         """Lease up to `want` requests, and renew the leases of the ids in `renew`.
@@ -428,26 +432,24 @@ class Backend(Ledger):
         name: str | None = None,
     ) -> FrontierReport:
         """Return the state of all sites and runs, or only the runs of a site or a name."""
-        known = {"known": RUN_SITES, "most": MAX_RUNS}
-        report = await self._step(FrontierReport, "read", site, name, **known)
-        order = dict.fromkeys((*RUN_SITES, *sorted(report.sites)))
+        report = await self._step(FrontierReport, "read", site, name, known=RUN_SITES)
+        order = list(dict.fromkeys((*RUN_SITES, *sorted(report.sites))))
         report.sites = {one: report.sites[one] for one in order}
         for one, state in report.sites.items():
             state.budget = budgets.get(one, UNLIMITED)
         for run in report.runs:
             run.site_state = report.sites[run.site]
-        places = list(report.sites)
-        report.runs.sort(key=lambda run: (places.index(run.site), run.started_at))
+        report.runs.sort(key=lambda run: (order.index(run.site), run.started_at))
         return report
 
     async def dead_letters(
         self, site: RunSite | None = None, name: str | None = None
     ) -> AsyncIterator[DeadLetter]:
         """Yield the dead letters of all runs, or only of a site or a name, in no order."""
-        kind: Any = list[DeadLetter] | None
         for run in (await self.read({}, site, name)).runs:
             if run.dead_letters:
-                for letter in await self._step(kind, "letters", run.site, run.run) or ():
+                reply = await self._step(_Letters, "letters", run.site, run.run)
+                for letter in reply.letters:
                     body = letter.body.encode(errors=RAW)
                     letter.body = body.decode(errors="backslashreplace")
                     yield letter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 
@@ -45,7 +45,7 @@ class Lease:
     id: str
     number: int
     """The number of this delivery, from 1."""
-    request: Any
+    request: Request | None
     """The request, or the latest retry or redirect of it; None for the run's arguments."""
     is_title: bool = False
     """Whether the request is for a title."""
@@ -119,21 +119,22 @@ class LeaseTracker:
     def ended(self, request: Request) -> None:
         """Note that a request has left the engine; end its lease if no item of it is open."""
         lease = self._lease_of(request)
-        if lease.request is request:
-            lease.has_ended = True
-            closed = request.meta.get(CLOSED_META)
-            if lease.kind == "done" and closed is not None:
-                lease.kind = "last" if closed.is_put_last else "back"
-            elif lease.kind == "done" and lease.awaits_item:
-                lease.kind = "dead"
-                lease.reason = "it ended without an item"
-            if lease.kind == "dead" and lease.is_title:
-                known = request.cb_kwargs
-                note = outcome_of_title(
-                    request.meta["site"], known["site_id"], known.get("due"), utc_now()
-                )
-                self._manager.send_catch_log(title_failed, note=note, request=request)
-            self._check(lease)
+        if lease.request is not request:
+            return
+        lease.has_ended = True
+        closed = request.meta.get(CLOSED_META)
+        if lease.kind == "done" and closed is not None:
+            lease.kind = "last" if closed.is_put_last else "back"
+        elif lease.kind == "done" and lease.awaits_item:
+            lease.kind = "dead"
+            lease.reason = "it ended without an item"
+        if lease.kind == "dead" and lease.is_title:
+            known = request.cb_kwargs
+            note = outcome_of_title(
+                request.meta["site"], known["site_id"], known.get("due"), utc_now()
+            )
+            self._manager.send_catch_log(title_failed, note=note, request=request)
+        self._check(lease)
 
     def end(self, lease: Lease) -> None:
         """End a lease in any case."""
@@ -146,7 +147,7 @@ class LeaseTracker:
         What has none gets a new one, without any effect.
         """
         request = getattr(source, "request", source)
-        return getattr(request, "meta", {}).get(META) or Lease("", 0, request)
+        return getattr(request, "meta", {}).get(META) or Lease("", 0, None)
 
     def _items_passed(self, items: Sequence[object], request: Request | None) -> None:
         lease = self._lease_of(request)

@@ -24,7 +24,7 @@ function steps.drop_letter()
     return redis.call('HDEL', keys.dead, given.letter_id) == 1
 end
 
--- Return a list of `DeadLetter`.
+-- Return `letters`, a list of `DeadLetter`.
 function steps.letters()
     local letters = {}
     local fields = redis.call('HGETALL', keys.dead)
@@ -40,5 +40,5 @@ function steps.letters()
             body = body,
         }
     end
-    return list(letters) or cjson.null
+    return {letters = list(letters)}
 end

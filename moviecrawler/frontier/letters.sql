@@ -36,14 +36,16 @@ WHERE run = :run AND id = :letter_id AND requeued_at IS NULL;
 SELECT json(changes());
 
 -- step: letters
--- Return a list of `DeadLetter`.
-SELECT json_group_array(
-    json_object(
-        'run', json_array(:site, :name),
-        'id', id,
-        'reason', reason,
-        'at', died_at,
-        'body', CAST(body AS TEXT)
+-- Return `letters`, a list of `DeadLetter`.
+SELECT json_object(
+    'letters', json_group_array(
+        json_object(
+            'run', json_array(:site, :name),
+            'id', id,
+            'reason', reason,
+            'at', died_at,
+            'body', CAST(body AS TEXT)
+        )
     )
 )
 FROM (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.basics.errors import FrontierFullError
@@ -33,8 +31,8 @@ class Outbox:
         self._backend = backend
         self._worker = worker
         self._added = 0
-        self.pushes: deque[Push] = deque()
-        self.ends: deque[_WaitingEnd] = deque()
+        self.pushes: list[Push] = []
+        self.ends: list[_WaitingEnd] = []
         self.dropped = 0
         """Requests that were open, or that the pass had seen already."""
 
@@ -57,17 +55,15 @@ class Outbox:
         """
         failure = None
         try:
-            while pushes := list(islice(self.pushes, _MAX_SENT)):
+            while pushes := self.pushes[:_MAX_SENT]:
                 self.dropped += await self._backend.push(self._worker, pushes)
-                for _ in pushes:
-                    self.pushes.popleft()
+                del self.pushes[: len(pushes)]
         except FrontierFullError as error:
             failure = error  # ends make room
         queued = self._added - len(self.pushes)
         ends = [waiting.end for waiting in self.ends if waiting.pushes_before <= queued]
         if ends:
             await self._backend.finish(self._worker, ends)
-            for _ in ends:
-                self.ends.popleft()
+            del self.ends[: len(ends)]
         if failure is not None:
             raise failure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,8 +17,8 @@ def figures_of(report: RunReport) -> dict[str, object]:
     those that were dropped since. `account` has each outcome.
     """
     account = report.account
-    figures: dict[str, object] = msgspec.to_builtins(report)
-    site: Any = figures.pop("site_state")
+    figures = msgspec.to_builtins(report)
+    site = figures.pop("site_state")
     return {
         **site,
         **figures,

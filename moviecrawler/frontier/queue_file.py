@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from moviecrawler.basics.errors import ConfigurationError, FrontierError, FrontierFullError
 from moviecrawler.basics.files import read_package_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     Step = Callable[[sqlite3.Connection], "Result"]
     Identity = tuple[int, int]
+
+logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -26,13 +29,9 @@ _LAYOUT = 3
 """The version of `queue.sql`, stored as `PRAGMA user_version`."""
 _DRAFT = 2
 """The version of the draft before, in which `runs` had no column `fresh`."""
-_ADD_FRESH = "ALTER TABLE runs ADD COLUMN fresh INTEGER NOT NULL DEFAULT 0"
+_ADD_FRESH = "ALTER TABLE runs ADD COLUMN fresh INTEGER NOT NULL DEFAULT 0;"
 _BUSY_SECONDS = 10.0
 """Seconds to wait for the step of another process."""
-_CACHE_KIB = 16_000
-"""With SQLite's own 2 MB, queueing a million requests would read the indexes again and again."""
-_MAX_WAL_BYTES = 64_000_000
-"""What is kept of the log of changes after a large step, such as clearing a million rows."""
 _MOUNTS = Path("/proc/self/mountinfo")
 _NETWORK_TYPES = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs"}
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR_SHORT_READ}
@@ -58,7 +57,6 @@ class QueueFile:
         """
         self.path = path
         self._is_dead = is_dead
-        self._remarks: list[str] = []
         self._opening = opening
         self._connection: sqlite3.Connection | None = None
         self._identity: Identity | None = None  # of the file that the connection has open
@@ -90,19 +88,12 @@ class QueueFile:
             self._move_aside(str(error))
         return self._run(step, is_reading=is_reading)
 
-    def pop_remarks(self) -> list[str]:
-        """Return the sentences that the log should have; each once."""
-        remarks = self._remarks
-        self._remarks = []
-        return remarks
-
     def close(self) -> None:
         """Close the file; the next step opens it again."""
-        connection = self._connection
-        self._connection = None
-        if connection is not None:
+        if self._connection is not None:
             with suppress(sqlite3.Error):  # of a file that is damaged
-                connection.close()
+                self._connection.close()
+        self._connection = None
 
     def _run(self, step: Step[Result], *, is_reading: bool) -> Result:
         try:
@@ -136,21 +127,21 @@ class QueueFile:
         self.close()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         _refuse_network(self.path.parent)
+        self._opening.parent.mkdir(exist_ok=True)
         # SQLite fails when two processes make a file at the same time.
-        with self._lock():
+        with FileLock(self._opening, timeout=_BUSY_SECONDS):
             if not self.path.exists():
                 # The log of a file that was deleted would be taken for that of the new one.
                 for path in self._logs():
                     path.unlink(missing_ok=True)
-            connection = self._connect(self.path)
+            self._connection = self._connect(self.path)
             self._identity = _identity(self.path)
             try:
-                self._prepare(connection)
+                self._prepare(self._connection)
             except BaseException:
-                connection.close()
+                self.close()
                 raise
-        self._connection = connection
-        return connection
+        return self._connection
 
     def _connect(self, path: Path | str) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -171,40 +162,19 @@ class QueueFile:
                 f" and this version knows {_LAYOUT}); install that version again, or move the file"
                 " away to begin a new queue"
             )
-        if version == _DRAFT and b"runs" in tables:
-            with connection:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute(_ADD_FRESH)
-                connection.execute(f"PRAGMA user_version = {_LAYOUT}")
-            self._remarks.append(
-                f"{self.path.name} was made by an earlier version: all was taken over"
-            )
-        elif version < _LAYOUT and tables:
+        is_draft = version == _DRAFT and b"runs" in tables
+        if version < _LAYOUT and tables and not is_draft:
             raise ConfigurationError(
                 f"{self.path} was made by another program; move it away, or set another DATA_DIR"
             )
-        elif version < _LAYOUT:
-            # Nothing is lost with a new file: it need not be on the disk when this returns.
-            connection.execute("PRAGMA synchronous = OFF")
-            connection.execute("PRAGMA journal_mode = WAL")
-            statements = read_package_file(__package__, "queue.sql")
-            connection.executescript(
-                f"BEGIN IMMEDIATE; {statements} PRAGMA user_version = {_LAYOUT}; COMMIT;"
-            )
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        connection.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
         connection.executescript(read_package_file(__package__, "session.sql"))
-
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        """Hold the lock of who opens or moves the file."""
-        self._opening.parent.mkdir(exist_ok=True)
-        try:
-            with FileLock(self._opening, timeout=_BUSY_SECONDS):
-                yield
-        except Timeout:
-            raise FrontierError(f"another process has been opening {self.path} for 10 s") from None
+        if is_draft:
+            logger.warning("%s was made by an earlier version: all was taken over", self.path.name)
+        if version < _LAYOUT:
+            change = _ADD_FRESH if is_draft else read_package_file(__package__, "queue.sql")
+            connection.executescript(
+                f"BEGIN IMMEDIATE; {change} PRAGMA user_version = {_LAYOUT}; COMMIT;"
+            )
 
     def _logs(self) -> list[Path]:
         """Return the files that SQLite keeps beside the file."""
@@ -215,19 +185,17 @@ class QueueFile:
         at = datetime.now(UTC)
         target = self.path.with_name(f"{self.path.name}.damaged-{at:%Y%m%dT%H%M%S.%fZ}")
         try:
-            with self._lock():
-                is_ours = _identity(self.path) == self._identity
+            with FileLock(self._opening, timeout=_BUSY_SECONDS):
                 self.close()
-                if self._identity is None or not is_ours:
+                if _identity(self.path) != self._identity:
                     return
                 for path in (*self._logs(), self.path):
                     with suppress(FileNotFoundError):
                         path.rename(f"{target}{path.name.removeprefix(self.path.name)}")
         except OSError as error:
             raise FrontierError(f"{self.path} is damaged, and can't be moved: {error}") from error
-        self._remarks.append(
-            f"the queue was damaged ({reason}): it was moved to {target.name}, and a new one begun"
-        )
+        message = "the queue was damaged (%s): it was moved to %s, and a new one begun"
+        logger.warning(message, reason, target.name)
 
 
 def _identity(path: Path) -> Identity | None:
@@ -244,25 +212,17 @@ def _refuse_network(folder: Path) -> None:
 
     SQLite's log needs memory that all processes share.
     """
-    kind = _file_system(folder)
-    if kind in _NETWORK_TYPES:
-        raise ConfigurationError(
-            f"{folder} is on a network file system ({kind}), where SQLite can't keep the queue; set"
-            " DATA_DIR to a folder on a disk of this machine, or REDIS_URL to share a crawl"
-        )
-
-
-def _file_system(folder: Path) -> str:
-    """Return the type of the file system that holds a folder; empty when the system tells none."""
-    try:
-        lines = _MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
-        return ""
     device = folder.stat().st_dev
-    number = f"{os.major(device)}:{os.minor(device)}"
+    number = f" {os.major(device)}:{os.minor(device)} "
+    lines = []
+    with suppress(OSError):  # not every system tells it
+        lines = _MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
     for line in lines:
         # 36 35 98:0 / /mnt/two rw,noatime shared:1 - ext4 /dev/sda rw
         mount, _, source = line.partition(" - ")
-        if f" {number} " in mount:
-            return source.split(" ")[0]
-    return ""
+        kind = source.split(" ")[0]
+        if number in mount and kind in _NETWORK_TYPES:
+            raise ConfigurationError(
+                f"{folder} is on a network file system ({kind}), where SQLite can't keep the queue;"
+                " set DATA_DIR to a folder on a disk of this machine, or REDIS_URL to share a crawl"
+            )

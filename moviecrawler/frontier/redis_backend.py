@@ -22,16 +22,15 @@ from moviecrawler.basics.files import read_package_file
 from moviecrawler.frontier.contract import RAW, Backend, Opened
 from moviecrawler.frontier.redis_client import (
     Client,
-    check_eviction,
-    check_server_clock,
-    connect_by,
+    check_server,
+    connect,
     describe_error,
 )
 from moviecrawler.frontier.scheduler import FrontierScheduler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any, Self
+    from typing import Self
 
     from scrapy.settings import BaseSettings
 
@@ -61,11 +60,6 @@ class RedisFrontierScheduler(FrontierScheduler, Scheduler):  # type: ignore[misc
     held, read pickles and block the event loop.
     """
 
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:  # noqa: ARG003 - Scrapy's signature
-        """Make no client: the scheduler uses that of its crawl's backend."""
-        return cls()
-
 
 class RedisBackend(Backend):
     """The queues of all runs in one Redis."""
@@ -83,8 +77,8 @@ class RedisBackend(Backend):
 
         Raises ConfigurationError. Nothing is connected.
         """
-        form = settings.get("REDIS_START_URLS_KEY") or defaults.START_URLS_KEY
-        return cls(connect_by(settings), form)
+        client = connect(settings["REDIS_URL"], **settings.getdict("REDIS_PARAMS"))
+        return cls(client, settings.get("REDIS_START_URLS_KEY") or defaults.START_URLS_KEY)
 
     async def place(self, site: str) -> str:
         """Return the address of Redis, as the first process had it, with a random number."""
@@ -96,14 +90,13 @@ class RedisBackend(Backend):
     async def exchange_bans(self, site: str, changes: Mapping[str, str | None]) -> dict[str, str]:
         """Write and read the HASH of bans, whose keys may be any bytes."""
         # The script takes text only.
-        quoted: Any = {quote(key, errors=RAW): ban or "" for key, ban in changes.items()}
+        quoted = {quote(key, errors=RAW): ban or "" for key, ban in changes.items()}
         return await super().exchange_bans(site, quoted)
 
     async def open(self, worker: Worker, requested_at: float | None, age: float) -> Opened:
         """Check that Redis can be used, and join a run."""
         with _as_frontier_errors():
-            await check_server_clock(self.client)
-            await check_eviction(self.client)
+            await check_server(self.client)
         return await super().open(worker, requested_at, age)
 
     async def close(self) -> None:

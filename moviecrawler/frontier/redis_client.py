@@ -6,6 +6,7 @@ slots, so that it would spread nothing.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,8 @@ from moviecrawler.basics.clock import check_clock
 from moviecrawler.basics.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from scrapy.settings import BaseSettings
 
 _OPTIONS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0, "driver_info": None}
 """Seconds to connect, and to get a response. A query in REDIS_URL, such as `?socket_timeout=2`,
@@ -40,16 +40,10 @@ def connect(url: str, **given: object) -> Client:
     ConfigurationError.
     """
     return _client(
-        redis.asyncio.Redis, url, {**_OPTIONS, **given, "retry": AsyncRetry(NoBackoff(), 0)}
+        redis.asyncio.Redis.from_url,
+        url,
+        {**_OPTIONS, **given, "retry": AsyncRetry(NoBackoff(), 0)},
     )
-
-
-def connect_by(settings: BaseSettings) -> Client:
-    """Return a client of the Redis at REDIS_URL; REDIS_PARAMS are scrapy-redis' own setting.
-
-    Raises ConfigurationError.
-    """
-    return connect(settings["REDIS_URL"], **settings.getdict("REDIS_PARAMS"))
 
 
 def connect_blocking(url: str, **given: object) -> Client:
@@ -63,12 +57,12 @@ def connect_blocking(url: str, **given: object) -> Client:
         1,
         supported_errors=(redis.exceptions.ConnectionError,),
     )
-    return _client(redis.Redis, url, {**_OPTIONS, "retry": retry, **given})
+    return _client(redis.Redis.from_url, url, {**_OPTIONS, "retry": retry, **given})
 
 
-def _client(kind: Any, url: str, given: dict[str, object]) -> Client:
+def _client(make: Callable[..., Client], url: str, given: dict[str, object]) -> Client:
     try:
-        client = kind.from_url(url, **given)
+        client = make(url, **given)
         # Opens nothing.
         client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
     except (ValueError, TypeError):
@@ -77,23 +71,16 @@ def _client(kind: Any, url: str, given: dict[str, object]) -> Client:
     return client
 
 
-async def check_server_clock(client: Client) -> None:
-    """Raise ClockError when this machine's clock is not that of Redis."""
-    seconds, _ = await client.time()
-    check_clock(datetime.fromtimestamp(seconds, UTC), "Redis")
-
-
-async def check_eviction(client: Client) -> None:
+async def check_server(client: Client) -> None:
     """Raise ConfigurationError when Redis throws keys away where it is full.
 
-    What is queued would go with them.
+    What is queued would go with them. Raise ClockError when this machine's clock is not its clock.
     """
-    try:
-        info = await client.info("memory")
-    except redis.exceptions.ResponseError:
-        return  # where we may not ask
-    if fault := eviction_fault(info):
-        raise ConfigurationError(fault)
+    seconds, _ = await client.time()
+    check_clock(datetime.fromtimestamp(seconds, UTC), "Redis")
+    with suppress(redis.exceptions.ResponseError):  # where we may not ask
+        if fault := eviction_fault(await client.info("memory")):
+            raise ConfigurationError(fault)
 
 
 def eviction_fault(info: Mapping[str, object]) -> str:

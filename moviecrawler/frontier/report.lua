@@ -46,7 +46,6 @@ local function read_run(site, run)
 end
 
 -- given.known  sites
--- given.most   how many runs of a site are read, from the one that was used last
 -- Return a `FrontierReport`.
 function steps.read()
     local sites = {}
@@ -65,7 +64,7 @@ function steps.read()
         states[site] = read_site(site)
         local names = {}
         if not given.site or given.site == site then
-            local last = given.run and -1 or given.most - 1
+            local last = given.run and -1 or given.terms.most_runs - 1
             names = redis.call('ZREVRANGE', keys_of(site, '').runs, 0, last)
         end
         for _, name in ipairs(names) do
@@ -77,7 +76,7 @@ function steps.read()
     return {now = now / 1000, sites = states, runs = list(runs)}
 end
 
--- Return the ids of requests that are open, and of those that died in the last given.seconds.
+-- Return the ids of requests that are open, and of those that died lately.
 function steps.ids()
     local open = redis.call('HKEYS', keys.requests)
     for _, id in ipairs(redis.call('ZRANGE', keys.leases, 0, -1)) do
@@ -86,7 +85,7 @@ function steps.ids()
     local died = {}
     local letters = redis.call('HGETALL', keys.dead)
     for position = 1, #letters, 2 do
-        if (died_at(letters[position + 1]) or 0) >= now - given.seconds * 1000 then
+        if (died_at(letters[position + 1]) or 0) >= now - given.terms.died_seconds * 1000 then
             died[#died + 1] = letters[position]
         end
     end

@@ -2,7 +2,6 @@
 
 -- step: read
 -- given.known  sites
--- :most  how many runs of a site are read, from the one that was used last
 -- :site, :name  null for all
 -- The reply is a `FrontierReport`.
 WITH used AS (
@@ -59,7 +58,7 @@ reports AS (
     LEFT JOIN used ON used.run = names.run
     LEFT JOIN accounts ON accounts.run = used.run
     LEFT JOIN counts ON counts.run = names.run
-    WHERE coalesce(place, 0) <= :most
+    WHERE coalesce(place, 0) <= :most_runs
 ),
 known_sites AS (
     SELECT value AS site
@@ -89,13 +88,13 @@ SELECT json_object(
 );
 
 -- step: ids
--- Return `RequestIds`: of what is open, and of what died in the last :seconds.
+-- Return `RequestIds`: of what is open, and of what died in the last :died_seconds.
 SELECT json_object(
     'open', (SELECT json_group_array(id) FROM requests WHERE run = :run),
     'died', (
         SELECT json_group_array(id)
         FROM letters
-        WHERE run = :run AND died_at >= :now - :seconds
+        WHERE run = :run AND died_at >= :now - :died_seconds
     )
 );
 

@@ -7,7 +7,7 @@ import re
 from contextlib import asynccontextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from moviecrawler.frontier.contract import RunName
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
@@ -17,7 +17,7 @@ from moviecrawler.sites.hosts import hosts_of
 from moviecrawler.sites.ids import parse_title_id
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 
     from scrapy.settings import BaseSettings
 
@@ -33,7 +33,7 @@ _MAX_CHARACTERS = 200
 
 
 def describe_arguments(
-    ids: Sequence[str], others: Mapping[str, str], hosts: Mapping[str, str] | None = None
+    ids: Collection[str], others: Mapping[str, str], hosts: Mapping[str, str] | None = None
 ) -> str:
     """Return a text that is the same for all workers of a run, and another one for other arguments.
 
@@ -51,8 +51,7 @@ def describe_arguments(
     for name, value in sorted(others.items()):
         shown = str(Path(value).absolute()) if name == "file" else value
         given.append(f"{name}={shown}")
-    for setting, host in sorted((hosts or {}).items()):
-        given.append(f"{setting}={host}")
+    given += [f"{setting}={host}" for setting, host in sorted((hosts or {}).items())]
     text = " ".join(given) or "no arguments"
     digest = blake2b(text.encode(), digest_size=4).hexdigest()
     return f"{text[:_MAX_CHARACTERS]} ({digest})"
@@ -64,24 +63,24 @@ def describe_crawl(site: Site, settings: BaseSettings, arguments: Mapping[str, s
     Raises ConfigurationError.
     """
     home = hosts_of(site, settings)[SITES[site].home_setting]
-    texts = arguments.get("ids", "").split(",")
-    ids = dict.fromkeys(parse_title_id(site, text, home) for text in texts if text.strip())
+    ids = dict.fromkeys(
+        parse_title_id(site, text, home)
+        for text in arguments.get("ids", "").split(",")
+        if text.strip()
+    )
     others = {name: value for name, value in arguments.items() if name != "ids" and name[0] != "_"}
-    return describe_arguments(list(ids), others, replica_hosts(site, settings))
+    return describe_arguments(ids, others, replica_hosts(site, settings))
 
 
 def replica_hosts(site: Site, settings: BaseSettings) -> dict[str, str]:
     """Return the hosts of a site that are not the live ones, by setting."""
     live = {host.setting: host.live for host in SITES[site].hosts}
-    return {
-        setting: url for setting, url in hosts_of(site, settings).items() if url != live[setting]
-    }
+    return dict(hosts_of(site, settings).items() - live.items())
 
 
 def run_name(site: RunSite, settings: BaseSettings, described: str) -> RunName:
     """Return the name of a crawl's run: FRONTIER_RUN, or one that is made of its arguments."""
-    given = settings.get("FRONTIER_RUN")
-    return RunName(site, str(given) if given else name_of_arguments(described))
+    return RunName(site, str(settings.get("FRONTIER_RUN") or name_of_arguments(described)))
 
 
 def name_of_arguments(described: str) -> str:
@@ -118,7 +117,7 @@ async def frontier(settings: BaseSettings) -> AsyncIterator[Backend]:
         await backend.close()
 
 
-def with_queue(settings: BaseSettings, use: Callable[[Backend], Coroutine[Any, Any, T]]) -> T:
+def with_queue(settings: BaseSettings, use: Callable[[Backend], Awaitable[T]]) -> T:
     """Open the queues for a coroutine, and return its result.
 
     Errors of the queues are MovieCrawlerErrors.

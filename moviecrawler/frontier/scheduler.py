@@ -64,13 +64,11 @@ from moviecrawler.signals import title_failed, worker_idle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
-    from typing import Self
 
-    from scrapy import Request
-    from scrapy.crawler import Crawler
+    from scrapy import Request, Spider
     from twisted.internet.defer import Deferred
 
-    from moviecrawler.frontier.contract import Account, Delivery, Reply
+    from moviecrawler.frontier.contract import Account, Delivery
     from moviecrawler.frontier.leases import Lease
     from moviecrawler.politeness.gate import Gate
 
@@ -116,7 +114,6 @@ class FrontierScheduler(BaseScheduler):
     that failed); and at the end it sets `frontier/run/<figure>` to the account of the whole run.
     """
 
-    crawler: Crawler
     spider: Any
     """A `MovieSpider`: `requests_of_arguments` yields what its arguments name, and
     `requests_of_seed` what a seed represents."""
@@ -125,8 +122,9 @@ class FrontierScheduler(BaseScheduler):
     """Whether a crawl of this process has joined a run."""
 
     def __init__(self) -> None:
-        self._opened_at = time.monotonic()
-        self._reply: Reply | None = None  # the latest state of the run
+        self.account: Account | None = None
+        """What became of the requests of the run so far; None when no run is joined."""
+        self._made_at = time.monotonic()
         self._was_refused_more = False  # whether it wanted requests, and was handed none
         self._tracker = LeaseTracker(self._finish)
         # Requests to send. Those of a run are leased: also retries and redirects, which go on under
@@ -149,21 +147,10 @@ class FrontierScheduler(BaseScheduler):
         self._is_over = True  # nothing is joined yet
         self._remarks: set[str] = set()  # those that are logged
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read nothing: `open` and `join` do."""
-        scheduler = cls()
-        scheduler.crawler = crawler
-        return scheduler
-
-    @property
-    def account(self) -> Account | None:
-        """What became of the requests of the run so far; None when no run is joined."""
-        return None if self._reply is None else self._reply.account
-
-    def open(self, spider: Any) -> None:
+    def open(self, spider: Spider) -> None:
         """Prepare to serve a spider; no run is joined yet."""
         self.spider = spider
+        self.crawler = spider.crawler
         self._log = logging.LoggerAdapter(logger, {"spider": spider})
         self._slot = EngineSlot(self.crawler.engine)
         self._slot.on_request_ended(self._request_ended)
@@ -180,56 +167,43 @@ class FrontierScheduler(BaseScheduler):
         self.politeness.has_joined = True
         self.gate = self.politeness.gate
         self.backend = self.spider.backend
-        self._worker = self._make_worker()
+        spider = self.spider
+        self._worker = Worker(
+            run=run_name(spider.site, settings, spider.described_arguments),
+            name=f"{self.options.node}-{uuid.uuid4().hex[:12]}",
+            arguments=spider.described_arguments,
+            is_once=bool(self.options.run),
+            limit=spider.plan.limit,
+            budget=self.gate.terms.budget,
+            lease_seconds=self.options.lease,
+            deliveries=self.options.deliveries,
+            has_bloom_filter=self.options.dupefilter == "bloom",
+        )
         per_second = self._worker.budget.per_second or BATCH
         self._batch = min(BATCH, 2 + math.ceil(_AHEAD_SECONDS * per_second))
         self.outbox = Outbox(self.backend, self._worker)
-        try:
-            asked_at = self.options.asked_at or None
-            opened = await self.backend.open(self._worker, asked_at, self._age())
-        except FrontierError as error:
-            end_crawl(self.crawler, "frontier_unreachable", str(error))
-            return
-        except ConfigurationError as error:
-            reason = "clock_wrong" if isinstance(error, ClockError) else "frontier_refused"
-            end_crawl(self.crawler, reason, str(error))
-            return
+        await self._end_if_it_fails(self._open_run())
+
+    async def _open_run(self) -> None:
+        # A crawl is requested when its process begins, or when it is made in one of several crawls.
+        age = time.monotonic() - self._made_at
+        if not FrontierScheduler._has_joined_one:
+            age = process_age()
+        FrontierScheduler._has_joined_one = True
+        opened = await self.backend.open(self._worker, self.options.asked_at or None, age)
         self._log_remarks(opened.remarks)
         if opened.over_at is not None:
-            over_at = utc_text(opened.over_at)
-            message = "Run %r finished at %s; nothing to do"
-            self._log.info(message, self._worker.run.name, over_at)
+            self._log.info(
+                "Run %r finished at %s; nothing to do",
+                self._worker.run.name,
+                utc_text(opened.over_at),
+            )
         else:
             self._may_have_new_ids = self.spider.plan.has_file
-        self._last_busy_at = asyncio.get_running_loop().time()
+        self._last_busy_at = time.monotonic()
         self._is_over = False
         self._wake.set()
-        self._task = asyncio.create_task(self._end_if_it_fails(self._work()))
-
-    def _make_worker(self) -> Worker:
-        options = self.options
-        spider = self.spider
-        name = f"{'_'.join(options.node.split())}-{uuid.uuid4().hex[:12]}"
-        return Worker(
-            run=run_name(spider.site, self.crawler.settings, spider.described_arguments),
-            name=name,
-            arguments=spider.described_arguments,
-            is_once=bool(options.run),
-            limit=spider.plan.limit,
-            budget=self.gate.terms.budget,
-            lease_seconds=options.lease,
-            deliveries=options.deliveries,
-            has_bloom_filter=options.dupefilter == "bloom",
-        )
-
-    def _age(self) -> float:
-        """Return the seconds since this crawl was requested.
-
-        That is when its process began, or when its spider was made in a process of several crawls.
-        """
-        is_first = not FrontierScheduler._has_joined_one
-        FrontierScheduler._has_joined_one = True
-        return process_age() if is_first else time.monotonic() - self._opened_at
+        self._task = self._start(self._work())
 
     # --- What Scrapy asks -------------------------------------------------------------------------
 
@@ -262,7 +236,7 @@ class FrontierScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return a request that may be sent now."""
-        if is_closing(self.crawler.engine) or not self._ready:
+        if self._is_closing or not self._ready:
             return None
         self._pages += 1
         request = self._ready.popleft()
@@ -281,9 +255,9 @@ class FrontierScheduler(BaseScheduler):
         self._wake.set()
         # Requests that are being leased now have to be given back as well.
         await asyncio.wait([self._task], timeout=_CLOSE_SECONDS)
-        for task in (self._task, self._seed_task):
-            if task is not None:
-                task.cancel()
+        self._task.cancel()
+        if self._seed_task is not None:
+            self._seed_task.cancel()
         self._give_back(list(self._tracker.leases.values()))
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
@@ -291,19 +265,16 @@ class FrontierScheduler(BaseScheduler):
                 await self._take(0)
                 await self.backend.leave(self._worker)
         except (FrontierError, TimeoutError) as error:
-            message = "Queue unavailable, last acknowledgements lost (%s); rerun fetches them again"
-            self._log.warning(message, error or "no reply in time")
-        self._tell_account()
-
-    def _tell_account(self) -> None:
-        """Set the stats of the run."""
+            self._log.warning(
+                "Queue unavailable, last acknowledgements lost (%s); rerun fetches them again",
+                error or "no reply in time",
+            )
         stats = self.crawler.stats
         stats.set_value("dupefilter/filtered", self.outbox.dropped)
-        if self._reply is not None:
-            account = self._reply.account
-            for figure, number in msgspec.structs.asdict(account).items():
+        if self.account is not None:
+            for figure, number in msgspec.structs.asdict(self.account).items():
                 stats.set_value(f"frontier/run/{figure}", number)
-            stats.set_value("frontier/run/lost", account.lost)
+            stats.set_value("frontier/run/lost", self.account.lost)
 
     # --- Ends of leases ---------------------------------------------------------------------------
 
@@ -317,7 +288,8 @@ class FrontierScheduler(BaseScheduler):
         self.outbox.end(end)
         stats = self.crawler.stats
         if end.kind == "dead":
-            self._count_dead_letter(lease.id, f"{lease.request.url}: {lease.reason}")
+            url = getattr(lease.request, "url", "")
+            self._count_dead_letter(lease.id, f"{url}: {lease.reason}")
             if lease.is_title:
                 stats.inc_value("titles/dead")
         elif end.kind in {"back", "last"}:
@@ -348,7 +320,7 @@ class FrontierScheduler(BaseScheduler):
     def _give_back(self, leases: list[Lease]) -> None:
         """Requeue requests, from the last, as each goes to the queue's front."""
         for lease in reversed(leases):
-            if lease.request in self._ready:
+            if lease.request is not None and lease.request in self._ready:
                 self._ready.remove(lease.request)
             lease.kind = "back"
             self._tracker.end(lease)
@@ -362,19 +334,19 @@ class FrontierScheduler(BaseScheduler):
         This worker holds leases, which wait for stores, and is handed nothing more: the queue is
         empty, or the site is closed, or the next request is one that is leased alone.
         """
-        is_ending = self._was_refused_more or is_closing(self.crawler.engine)
+        is_ending = self._was_refused_more or self._is_closing
         if self._held and not self._ready and (is_ending or self._is_isolated()):
-            self._hurried_at = asyncio.get_running_loop().time()
-            is_all_fetched = not self._slot.in_progress
-            self.crawler.signals.send_catch_log(worker_idle, is_all_fetched=is_all_fetched)
+            self._hurried_at = time.monotonic()
+            self.crawler.signals.send_catch_log(
+                worker_idle, is_all_fetched=not self._slot.in_progress
+            )
 
     # --- The task ---------------------------------------------------------------------------------
 
     async def _work(self) -> None:
         while not self._is_closed:
             with suppress(TimeoutError):
-                async with asyncio.timeout(_POLL_SECONDS):
-                    await self._wake.wait()
+                await asyncio.wait_for(self._wake.wait(), _POLL_SECONDS)
             await asyncio.sleep(_COALESCE_SECONDS)
             self._wake.clear()
             try:
@@ -386,9 +358,17 @@ class FrontierScheduler(BaseScheduler):
             for gate in self.politeness.gates.values():
                 gate.log_long_wait()
 
-    async def _end_if_it_fails(self, task: Awaitable[None]) -> None:
+    def _start(self, work: Awaitable[None]) -> asyncio.Task[None]:
+        return asyncio.create_task(self._end_if_it_fails(work))
+
+    async def _end_if_it_fails(self, work: Awaitable[None]) -> None:
         try:
-            await task
+            await work
+        except FrontierError as error:
+            end_crawl(self.crawler, "frontier_unreachable", str(error))
+        except ConfigurationError as error:
+            reason = "clock_wrong" if isinstance(error, ClockError) else "frontier_refused"
+            end_crawl(self.crawler, reason, str(error))
         except Exception as error:  # noqa: BLE001 - it is logged, and ends the crawl
             self._log.exception("The frontier failed")
             why = f"a bug, which the log shows, ended the crawl: {error!r}"
@@ -396,8 +376,8 @@ class FrontierScheduler(BaseScheduler):
 
     def _drain_if_closing(self) -> None:
         """Requeue in time what a worker does not finish that closes."""
-        now = asyncio.get_running_loop().time()
-        if not is_closing(self.crawler.engine):
+        now = time.monotonic()
+        if not self._is_closing:
             return
         if self._drain_until is None:
             self._drain_until = now + _DRAIN_SECONDS
@@ -405,15 +385,14 @@ class FrontierScheduler(BaseScheduler):
                 self._seed_task.cancel()
             self._give_back([request.meta[META] for request in self._ready])
         elif now >= self._drain_until:
-            if self._tracker.leases:
-                count = len(self._tracker.leases)
-                self._log.warning("Giving back %d requests in progress", count)
-            self._give_back(list(self._tracker.leases.values()))
+            if leases := list(self._tracker.leases.values()):
+                self._log.warning("Giving back %d requests in progress", len(leases))
+                self._give_back(leases)
             self._slot.abandon()
 
     async def _step(self) -> None:
         """Send what is waiting, and lease requests if it is time to."""
-        now = asyncio.get_running_loop().time()
+        now = time.monotonic()
         if self.options.max_pages and self._pages >= self.options.max_pages:
             end_crawl(self.crawler, "recycled")
         try:
@@ -436,7 +415,7 @@ class FrontierScheduler(BaseScheduler):
         """Return how many requests to lease."""
         is_away = self.gate.unreachable_seconds is not None
         is_other_closed = any(gate.closure for gate in self._other_gates)
-        if is_closing(self.crawler.engine) or self._is_isolated() or is_away or is_other_closed:
+        if self._is_closing or self._is_isolated() or is_away or is_other_closed:
             return 0
         want = self._batch - len(self._ready)
         if self._batch < BATCH:
@@ -448,8 +427,8 @@ class FrontierScheduler(BaseScheduler):
 
     async def _take(self, want: int) -> None:
         reply = await self.backend.take(self._worker, want, list(self._tracker.leases))
-        self._reply = reply
-        now = asyncio.get_running_loop().time()
+        self.account = reply.account
+        now = time.monotonic()
         if want:
             self._was_refused_more = not reply.deliveries
         if reply.deliveries:
@@ -462,11 +441,9 @@ class FrontierScheduler(BaseScheduler):
         self._log_remarks(reply.remarks)
         for delivery in reply.deliveries:
             await self._receive(delivery)
-        if self._may_have_new_ids:
-            self._may_have_new_ids = False
-            if self._seed_task is None:
-                seeding = self._queue_new_ids()
-                self._seed_task = asyncio.create_task(self._end_if_it_fails(seeding))
+        if self._may_have_new_ids and self._seed_task is None:
+            self._seed_task = self._start(self._queue_arguments(None))
+        self._may_have_new_ids = False
         for letter_id in reply.new_dead_letters:
             self._count_dead_letter(letter_id, "`scrapy deadletters show` says why")
             self._tell_failed(letter_id)
@@ -484,69 +461,58 @@ class FrontierScheduler(BaseScheduler):
             lease.number = delivery.number  # its lease had ended, but this worker is still at it
         elif delivery.id.startswith(ARGUMENTS):
             lease = self._tracker.take(delivery.id, delivery.number, None)
-            seeding = self._queue_arguments(lease, self._seed_task)
-            self._seed_task = asyncio.create_task(self._end_if_it_fails(seeding))
-        elif delivery.id.startswith(SEED):
-            await self._receive_seed(delivery)
+            self._seed_task = self._start(self._queue_arguments(lease, self._seed_task))
         else:
             try:
-                request = decode(delivery.body, self.spider)
+                if delivery.id.startswith(SEED):
+                    request = await self.spider.request_of_seed(delivery.body)
+                else:
+                    request = decode(delivery.body, self.spider)
             except SerialisationError as error:
                 self._bury(delivery, str(error))
+            except ConfigurationError as error:
+                self._bury(delivery, f"a bad seed: {error}")
             else:
-                self._make_ready(delivery, request)
-
-    async def _receive_seed(self, delivery: Delivery) -> None:
-        """Make ready the request for the title that was pushed from outside.
-
-        Where titles are read from datasets, a request for a pass over them takes its place.
-        """
-        try:
-            request = await self.spider.request_of_seed(delivery.body)
-        except ConfigurationError as error:
-            self._bury(delivery, f"a bad seed: {error}")
-            return
-        if "site_id" in request.cb_kwargs:
-            self._make_ready(delivery, request)
-            return
-        self.outbox.push(_push_of(request, self.spider.site))
-        self.outbox.end(End(id=delivery.id, kind="done", number=delivery.number))
-        self._wake.set()
-
-    def _make_ready(self, delivery: Delivery, request: Request) -> None:
-        lease = self._tracker.take(delivery.id, delivery.number, request)
-        self._ready.append(request)
-        if lease.is_title:
-            # A worker counts the titles that it was handed, whichever worker found them.
-            self.crawler.stats.inc_value("titles/requested")
+                lease = self._tracker.take(delivery.id, delivery.number, request)
+                self._ready.append(request)
+                if lease.is_title:
+                    # A worker counts the titles that it was handed, whichever worker found them.
+                    self.crawler.stats.inc_value("titles/requested")
 
     def _bury(self, delivery: Delivery, reason: str) -> None:
-        end = End(id=delivery.id, kind="dead", number=delivery.number, reason=reason)
-        self.outbox.end(end)
+        self.outbox.end(End(id=delivery.id, kind="dead", number=delivery.number, reason=reason))
         self._count_dead_letter(delivery.id, reason)
         self._tell_failed(delivery.id)
         self._wake.set()
 
-    async def _queue_arguments(self, lease: Lease, earlier: asyncio.Task[None] | None) -> None:
-        """Queue what the arguments name. Their lease ends then."""
-        if earlier is not None:  # the state was lost meanwhile, so that all is queued once more
+    async def _queue_arguments(
+        self, lease: Lease | None, earlier: asyncio.Task[None] | None = None
+    ) -> None:
+        """Queue what the arguments name, and end their lease.
+
+        Args:
+            lease: The lease; None to queue only what they did not name when the run began, which
+                the pass has not seen.
+            earlier: What queues them already, as the state was lost meanwhile; they are queued once
+                more after that.
+        """
+        if earlier is not None:
             await earlier
         self.spider.requested_ids.clear()
         if self.spider.plan.is_fed:
             self._feeding = lease
-            try:
-                await self._feed()
-            except ConfigurationError as error:
-                lease.kind = "back"
-                end_crawl(self.crawler, "frontier_refused", str(error))
+            await self._feed()
         else:
             async for request in self.spider.requests_of_arguments():
-                if is_closing(self.crawler.engine):
+                if self._is_closing:
                     break
-                await self._queue(request)
-        if self._has_unqueueable or is_closing(self.crawler.engine):
-            lease.kind = "back"
-        self._tracker.end(lease)
+                self.crawler.engine.crawl(request)
+                while len(self.outbox.pushes) > _MAX_PENDING_PUSHES:  # noqa: ASYNC110 - no event
+                    await asyncio.sleep(_COALESCE_SECONDS)
+        if lease is not None:
+            if self._has_unqueueable or self._is_closing:
+                lease.kind = "back"
+            self._tracker.end(lease)
 
     async def _feed(self) -> None:
         """Queue what is due while little is open, until nothing is due for FRONTIER_IDLE.
@@ -554,8 +520,7 @@ class FrontierScheduler(BaseScheduler):
         The catalogue may be away meanwhile.
         """
         feed = self.spider.open_feed(self._worker.run)
-        now = asyncio.get_running_loop().time
-        fed_at = now()
+        fed_at = time.monotonic()
         outage = Outage()
         while True:
             requests: list[Request] = []
@@ -564,13 +529,15 @@ class FrontierScheduler(BaseScheduler):
                 while self.outbox.pushes:  # noqa: ASYNC110 - no event for it
                     await asyncio.sleep(_COALESCE_SECONDS)
                 ids = await self.backend.ids(self._worker.run)
-                left = self._titles_left()
+                left = self._worker.limit
+                if left is not None and self.account is not None:
+                    left = max(0, left - self.account.titles)
                 if len(ids.open) <= _MAX_FED and left != 0:
                     requests = await self.spider.due_requests(feed, left, ids)
                 outage.mark_up()
                 if requests or not holds_none(ids.open):
-                    fed_at = now()
-                elif left == 0 or now() - fed_at >= self.options.idle:
+                    fed_at = time.monotonic()
+                elif left == 0 or time.monotonic() - fed_at >= self.options.idle:
                     await feed.end()
                     return
             except FrontierError as error:
@@ -583,23 +550,9 @@ class FrontierScheduler(BaseScheduler):
             if not requests:
                 await asyncio.sleep(_POLL_SECONDS)
 
-    def _titles_left(self) -> int | None:
-        """Return how many titles the limit still allows; None without a limit."""
-        limit = self._worker.limit
-        if limit is None or self._reply is None:
-            return limit
-        return max(0, limit - self._reply.account.titles)
-
-    async def _queue_new_ids(self) -> None:
-        """Queue what the file of the arguments names, of which the pass has seen most."""
-        if not await self.spider.reads_datasets():
-            for request in self.spider.title_requests(self.spider.plan.titles):
-                await self._queue(request)
-
-    async def _queue(self, request: Request) -> None:
-        self.crawler.engine.crawl(request)
-        while len(self.outbox.pushes) > _MAX_PENDING_PUSHES:  # noqa: ASYNC110 - no event for it
-            await asyncio.sleep(_COALESCE_SECONDS)
+    @property
+    def _is_closing(self) -> bool:
+        return is_closing(self.crawler.engine)
 
     def _is_isolated(self) -> bool:
         """Return whether this worker holds a request that may have killed others, and no other."""
@@ -623,9 +576,9 @@ class FrontierScheduler(BaseScheduler):
         if self.gate.closure is not None:
             pages = filter(self._is_for_site, self._ready)
             self._give_back([page.meta[META] for page in pages])
-        for gate in (self.gate, *self._other_gates):
+        for gate in self.politeness.gates.values():
             reason = self._reason_to_end(gate)
-            if reason is not None and not is_closing(self.crawler.engine):
+            if reason is not None and not self._is_closing:
                 self.crawler.stats.set_value("crawl/cause", gate.describe_wait())
                 end_crawl(self.crawler, reason)
 
@@ -637,26 +590,20 @@ class FrontierScheduler(BaseScheduler):
         done all. The response to another worker's probe is waited for.
         """
         closure = gate.closure
-        if closure is None or self._reply is None:
+        if closure is None or self.account is None:
             return None
         if closure.kind == "unreachable":
             is_enough = (gate.unreachable_seconds or 0.0) >= self.options.patience
             return "site_unreachable" if is_enough or self._is_over else None
-        if self._reply.account.open == 0:
+        if self.account.open == 0:
             return None
-        if closure.kind == "refused" and not (gate is self.gate and self._has_work_off_site):
-            return "site_stopped"
-        if closure.kind == "budget_spent" and not (self._held or self.outbox):
-            return "budget_spent"
-        return None
-
-    @property
-    def _has_work_off_site(self) -> bool:
-        """Whether this worker is at the run's arguments, or at a pass over datasets."""
-        requests = [lease.request for lease in self._held]
-        return bool(self.outbox) or any(
-            request is None or not self._is_for_site(request) for request in requests
+        if closure.kind == "budget_spent":
+            return None if self._held or self.outbox else "budget_spent"
+        # This worker may be at the run's arguments, or at a pass over datasets.
+        has_work_off_site = self.outbox or any(
+            lease.request is None or not self._is_for_site(lease.request) for lease in self._held
         )
+        return None if gate is self.gate and has_work_off_site else "site_stopped"
 
     def _spider_idle(self) -> None:
         """Keep the spider open while the run has requests, here or on other nodes."""

@@ -122,7 +122,7 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
 
     callback: str
     url: str
-    cb_kwargs: dict[str, Any]
+    cb_kwargs: dict[str, object]
     expects: Literal["page", "json", "other"]
 
 

@@ -1,5 +1,13 @@
--- What each connection has beside the tables of the file: those that a step fills on its way.
+-- What each connection has beside the tables of the file: its options, and the tables that a step
+-- fills on its way.
 
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+-- 16 MB. With SQLite's own 2 MB, queueing a million requests would read the indexes again and
+-- again.
+PRAGMA cache_size = -16000;
+-- What is kept of the log of changes after a large step, such as clearing a million rows: 64 MB.
+PRAGMA journal_size_limit = 64000000;
 PRAGMA temp_store = MEMORY;
 
 -- The only row is the run whose pass the step begins, as it has no state.

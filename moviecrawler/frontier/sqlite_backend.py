@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from moviecrawler.basics.files import read_package_file
-from moviecrawler.frontier.contract import TERMS, Backend, Opened, Reply
+from moviecrawler.frontier.contract import TERMS, Backend
 from moviecrawler.frontier.queue_file import QueueFile
 from moviecrawler.frontier.worker_locks import WorkerLocks
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
-    from moviecrawler.frontier.contract import Worker
+    from moviecrawler.frontier.contract import Reply, Worker
     from moviecrawler.politeness.ledger import Result
 
 FILE = "queue.sqlite3"
@@ -65,52 +65,36 @@ class SqliteBackend(Backend):
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         """Open nothing yet. `clock` returns the Unix time."""
         locks = folder / LOCKS
-        self._path = (folder / FILE).absolute()
         self._locks = WorkerLocks(locks)
         self._file = QueueFile(folder / FILE, locks / _OPENING, self._locks.is_dead)
         self._clock = clock
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="queue")
 
     async def place(self, site: str) -> str:  # noqa: ARG002 - all sites share the file
         """Return the path of the file, and the machine that has it."""
-        return f"{self._path} on {socket.gethostname()}"
-
-    async def open(self, worker: Worker, requested_at: float | None, age: float) -> Opened:
-        """Join a run, and delete the lock files that nobody needs."""
-        await self._in_thread(self._locks.sweep)
-        opened = await super().open(worker, requested_at, age)
-        opened.remarks += self._file.pop_remarks()
-        return opened
+        return f"{self._file.path.absolute()} on {socket.gethostname()}"
 
     async def take(self, worker: Worker, want: int = 0, renew: Collection[str] = ()) -> Reply:
         """Lease requests to a worker, whose lock tells that it lives."""
-        await self._in_thread(partial(self._locks.hold, worker.name))
-        reply = await super().take(worker, want, renew)
-        reply.remarks += self._file.pop_remarks()
-        return reply
+        await self._in_thread(self._locks.hold, worker.name)
+        return await super().take(worker, want, renew)
 
     async def leave(self, worker: Worker) -> None:
         """Note that a worker has ended."""
         await super().leave(worker)
-        await self._in_thread(partial(self._locks.remove, worker.name))
+        await self._in_thread(self._locks.remove, worker.name)
 
     async def close(self) -> None:
         """Free the locks of this process' workers, and close the file."""
-        thread = self._thread
-        if thread is not None:
-            await self._in_thread(self._locks.free_all)
-            await self._in_thread(self._file.close)
-            self._thread = None
-            thread.shutdown()
+        await self._in_thread(self._locks.free_all)
+        await self._in_thread(self._file.close)
 
     async def _reply_to(self, given: Mapping[str, object]) -> bytes:
         step = given["step"]
         is_reading = step in _READING or given.get("changes") == {}
-        how = {
-            "makes_file": not is_reading and step not in _OF_OPERATORS,
-            "is_reading": is_reading,
-        }
-        return await self._in_thread(partial(self._file.take, partial(self._run, given), **how))
+        makes_file = not is_reading and step not in _OF_OPERATORS
+        take = partial(self._file.take, makes_file=makes_file, is_reading=is_reading)
+        return await self._in_thread(take, partial(self._run, given))
 
     def _run(self, given: Mapping[str, object], database: sqlite3.Connection) -> bytes:
         """Run the statements of a step; return what they return."""
@@ -129,7 +113,5 @@ class SqliteBackend(Backend):
                 reply = value
         return reply
 
-    async def _in_thread(self, step: Callable[[], Result]) -> Result:
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="queue")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, step)
+    async def _in_thread(self, call: Callable[..., Result], *arguments: object) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)

@@ -29,14 +29,19 @@ class WorkerLocks:
         self._held: dict[Path, FileLock] = {}
 
     def hold(self, worker: str) -> None:
-        """Hold the lock of a worker of this process."""
+        """Hold the lock of a worker of this process.
+
+        When it begins, the files of workers that died long ago are deleted.
+        """
         path = self._path(worker)
-        if path not in self._held:
+        if path in self._held:
+            return
+        self._sweep()
+        with suppress(*_CANT_LOCK):
+            self._folder.mkdir(parents=True, exist_ok=True)
             lock = _lock_on(path)
-            with suppress(*_CANT_LOCK):
-                self._folder.mkdir(parents=True, exist_ok=True)
-                lock.acquire()
-                self._held[path] = lock
+            lock.acquire()
+            self._held[path] = lock
 
     def is_dead(self, worker: str) -> bool:
         """Tell whether the process that held a worker's lock has ended.
@@ -50,17 +55,8 @@ class WorkerLocks:
         path = self._path(worker)
         with suppress(OSError):
             path.unlink()
-        lock = self._held.pop(path, None)
-        if lock is not None:
-            lock.release()
-
-    def sweep(self) -> None:
-        """Delete the files of workers that died long ago, whose leases have ended anyhow."""
-        latest = time.time() - _SWEPT_AFTER_SECONDS
-        with suppress(OSError):
-            for path in self._folder.glob(f"*{_SUFFIX}"):
-                if path.stat().st_mtime < latest and self._is_free(path):
-                    path.unlink()
+        if path in self._held:
+            self._held.pop(path).release()
 
     def free_all(self) -> None:
         """Free the locks of this process, which tells others that its workers have ended."""
@@ -68,16 +64,19 @@ class WorkerLocks:
             _, lock = self._held.popitem()
             lock.release()
 
+    def _sweep(self) -> None:
+        latest = time.time() - _SWEPT_AFTER_SECONDS
+        with suppress(OSError):
+            for path in self._folder.glob(f"*{_SUFFIX}"):
+                if path.stat().st_mtime < latest and self._is_free(path):
+                    path.unlink()
+
     def _is_free(self, path: Path) -> bool:
         if path in self._held or not path.exists():
             return False
-        lock = _lock_on(path)
-        try:
-            lock.acquire()
-        except _CANT_LOCK:
-            return False
-        lock.release()
-        return True
+        with suppress(*_CANT_LOCK), _lock_on(path):
+            return True
+        return False
 
     def _path(self, worker: str) -> Path:
         # A name ends with what is its own.

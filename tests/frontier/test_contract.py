@@ -13,9 +13,9 @@ from moviecrawler.frontier.contract import (
     ARGUMENTS,
     BOOSTED,
     LISTS,
-    MAX_RUNS,
     OFF_SITE,
     OUTCOMES,
+    TERMS,
     TITLE_OUTCOMES,
     TITLES,
     Backend,
@@ -846,10 +846,10 @@ async def test_the_runs_that_were_used_last_are_reported_and_any_by_its_name(
     backend: Backend,
 ) -> None:
     await bury(backend, "a")
-    for number in range(MAX_RUNS):
+    for number in range(TERMS.most_runs):
         await open_now(backend, worker(run=RunName("imdb", f"run {number}")))
     runs = (await backend.read({}, "imdb")).runs
-    assert len(runs) == MAX_RUNS
+    assert len(runs) == TERMS.most_runs
     assert "run" not in {run.run for run in runs}
     report = await report_of(backend)
     assert report is not None

@@ -8,7 +8,8 @@ import redis
 from scrapy.settings import Settings
 
 from moviecrawler.basics.errors import ConfigurationError
-from moviecrawler.frontier.redis_client import connect, connect_blocking, connect_by, describe_error
+from moviecrawler.frontier.redis_backend import RedisBackend
+from moviecrawler.frontier.redis_client import connect, connect_blocking, describe_error
 
 NOWHERE = "redis://:hunter2@127.0.0.1:1/0"
 
@@ -43,5 +44,7 @@ def test_redis_cluster_is_refused_in_a_sentence() -> None:
 
 def test_params_of_scrapy_redis_hold_for_each_client() -> None:
     params = {"socket_timeout": 1.5, "client_name": "mine"}
-    client = connect_by(Settings({"REDIS_URL": NOWHERE, "REDIS_PARAMS": params}))
+    client = RedisBackend.from_settings(
+        Settings({"REDIS_URL": NOWHERE, "REDIS_PARAMS": params})
+    ).client
     assert params.items() <= client.connection_pool.connection_kwargs.items()

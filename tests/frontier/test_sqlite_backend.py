@@ -228,8 +228,9 @@ async def test_lock_files_that_nobody_needs_are_swept_away(
     long_ago = tmp_path / LOCKS / "long-ago.lock"
     long_ago.touch()
     os.utime(long_ago, (1, 1))
-    await open_now(other, TWO)
-    assert len(files(tmp_path / LOCKS)) == 3  # with that of who makes the file
+    await other.take(TWO)
+    assert len(files(tmp_path / LOCKS)) == 4  # with that of who makes the file
+    await other.leave(TWO)
     await queue.leave(odd)
     assert files(tmp_path / LOCKS) == ["one.lock", "opening"]
 
@@ -353,16 +354,18 @@ async def test_a_file_without_one_of_its_tables_counts_as_damaged(
     assert len([name for name in files(tmp_path) if "damaged" in name]) == 1
 
 
-async def test_damage_is_said_once(queue: SqliteBackend, tmp_path: Path) -> None:
+async def test_damage_is_said_once(
+    queue: SqliteBackend, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     overwrite(tmp_path / FILE)
-    opened = await queue.open(ONE, None, 0)
-    [remark] = opened.remarks
+    await queue.open(ONE, None, 0)
+    await queue.take(ONE)
+    [remark] = caplog.messages
     [moved] = [name for name in files(tmp_path) if "damaged" in name]
     assert remark == (
         f"the queue was damaged ({tmp_path / FILE}: file is not a database):"
         f" it was moved to {moved}, and a new one begun"
     )
-    assert (await queue.take(ONE)).remarks == []
 
 
 async def test_processes_that_meet_a_damaged_file_at_the_same_time_move_it_away_once(
@@ -402,7 +405,10 @@ _AS_BEFORE = ("ALTER TABLE runs DROP COLUMN fresh", "PRAGMA user_version = 2")
 
 @pytest.mark.promise("What an earlier version has left in the queue is taken over.")
 async def test_a_file_of_an_earlier_version_is_taken_over(
-    queue: SqliteBackend, file_side: OutsideOfSqlite, tmp_path: Path
+    queue: SqliteBackend,
+    file_side: OutsideOfSqlite,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     await begin(queue, ONE, "a", "b", "c")
     await queue.take(ONE, 1)
@@ -420,9 +426,9 @@ async def test_a_file_of_an_earlier_version_is_taken_over(
     # The new column is the last one now.
     assert sorted(map(str, after["runs"][0])) == sorted(map(str, before["runs"][0]))
     assert {**after, "runs": 0} == {**before, "runs": 0}
-    opened = await queue.open(ONE, None, 0)
-    assert opened.remarks == [f"{FILE} was made by an earlier version: all was taken over"]
-    assert (await queue.take(ONE)).remarks == []
+    await queue.open(ONE, None, 0)
+    await queue.take(ONE)
+    assert caplog.messages == [f"{FILE} was made by an earlier version: all was taken over"]
     assert files(tmp_path) == [LOCKS, FILE]
 
 
