@@ -5,6 +5,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import duckdb
@@ -15,6 +16,7 @@ from moviecrawler.database.sqlite import FILE, read_sqlite
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
+from tests.processes import start
 from tests.runs import make_movie, record_of
 from tests.services.replica import IDS
 from tests.shared import PROJECT
@@ -54,11 +56,11 @@ def test_a_terminal_that_does_not_know_a_letter_shows_the_rest(full: Path) -> No
 
 
 def printed(folder: Path, *arguments: str, **settings: str) -> bytes:
-    command = [sys.executable, "-m", "scrapy", "scoreboard", *arguments]
     env = crawling.environment(folder, None, **settings)
-    return subprocess.run(
-        command, env=env, cwd=folder, capture_output=True, timeout=60, check=True
-    ).stdout
+    with NamedTemporaryFile() as output:
+        process = start(["scoreboard", *arguments], env=env, cwd=folder, stdout=output)
+        assert process.wait(60) == 0
+        return Path(output.name).read_bytes()
 
 
 def test_a_database_of_an_older_version_is_brought_up_to_date(tmp_path: Path) -> None:
