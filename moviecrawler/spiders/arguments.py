@@ -21,12 +21,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-_UNITS = {
-    "m": timedelta(minutes=1),
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-    "w": timedelta(weeks=1),
-}
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 KNOWN_IDS = "_ids"
 """The argument with the ids that are known of the titles that a file names by those of any site."""
 
@@ -119,7 +114,7 @@ def parse_age(text: str | None) -> timedelta | None:
         raise ConfigurationError(
             f"skip_newer_than is {text!r:.100}; give such as 7d, 12h, 30m or 2w"
         )
-    return int(found[1]) * _UNITS[found[2]]
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 def parse_choice(name: str, text: str, choices: Collection[str]) -> str:

@@ -12,7 +12,12 @@ from unittest.mock import Mock
 import msgspec
 import pytest
 
-from moviecrawler.basics.errors import RejectedError, TooSlowError, TransientStoreError
+from moviecrawler.basics.errors import (
+    OutputError,
+    RejectedError,
+    TooSlowError,
+    TransientStoreError,
+)
 from moviecrawler.database.scoreboard import match_embedded
 from moviecrawler.database.sqlite import open_sqlite
 from moviecrawler.items import Movie
@@ -110,6 +115,16 @@ async def test_one_item_that_takes_too_long_is_tried_again(
         await run.process(make_movie(1))
         await until(lambda: bool(run.outcomes()))
     assert run.outcomes() == {"tt0000001": "durable"}
+
+
+@pytest.mark.parametrize("error", [OutputError("disk full"), ValueError("unforeseen")], ids=repr)
+async def test_a_store_that_can_not_be_closed_is_unfinished(
+    memory: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr(memory, "close", failing(1, error))
+    async with running(memory, tmp_path) as run:
+        await run.pipeline.process_item(make_movie(1))
+    assert (run.count("durable"), run.count("unfinished")) == (1, 1)
 
 
 @pytest.mark.promise("An item that a store can't hold is rejected alone, with its reason.")
