@@ -7,7 +7,7 @@ from collections import defaultdict
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.errors import TransientStoreError
 from moviecrawler.database.records import text_of
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from moviecrawler.sites import Site
 
-_VALID_FOR: Final = timedelta(days=90)
+_VALID_FOR = timedelta(days=90)
 """Time after which an old id is requested once more: its site may have given it to another
 title."""
 _VALID = "SELECT old_id, new_id FROM aliases WHERE site = {mark} AND since > {mark}"
-_NO_TABLE: Final = "no such table"
+_NO_TABLE = "no such table"
 """In SQLite's message about a database that no crawl of this version has opened yet."""
 
 

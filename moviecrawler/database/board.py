@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -29,30 +29,28 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 """The cells of a row by their columns, which views declare."""
 
-RANK: Final = "rank"
+RANK = "rank"
 """The column that a list adds."""
-_VIEWS: Final[dict[TitleKind | None, str]] = {
+_VIEWS: dict[TitleKind | None, str] = {
     "season": "season_scores",
     "episode": "episode_scores",
 }
-_WHOLE: Final = {
-    score.columns[0] for score in SCORES.values() if score.columns and score.form == "g"
-}
+_WHOLE = {score.columns[0] for score in SCORES.values() if score.columns and score.form == "g"}
 """Columns of scores that are whole numbers."""
-_OTHER_IDS: Final = [f"{site}_id" for site in BY_AUTHORITY if site != ID_SITE]
-_BY_TITLE: Final = ("imdb_list_rank", "imdb_votes DESC", "best_list_rank", "title", "imdb_id")
-_BY_PART: Final = ("imdb_votes DESC", "series_title", "season")
-_TEXTS: Final = {"title", "imdb_id", "series_title", *_OTHER_IDS}
+_OTHER_IDS = [f"{site}_id" for site in BY_AUTHORITY if site != ID_SITE]
+_BY_TITLE = ("imdb_list_rank", "imdb_votes DESC", "best_list_rank", "title", "imdb_id")
+_BY_PART = ("imdb_votes DESC", "series_title", "season")
+_TEXTS = {"title", "imdb_id", "series_title", *_OTHER_IDS}
 """Columns of these that are ordered byte by byte, as otherwise two databases would differ."""
-_SAME: Final = {"text", "integer", "id"}
+_SAME = {"text", "integer", "id"}
 """Types whose values are the same in both databases, and in JSON."""
-_COLLATIONS: Final = {"sqlite": "BINARY", "postgres": '"C"'}
-_SECONDS: Final = 120.0
+_COLLATIONS = {"sqlite": "BINARY", "postgres": '"C"'}
+_SECONDS = 120.0
 """Longest time without a row of a condition."""
-_STEPS: Final = 100_000
+_STEPS = 100_000
 """Steps of SQLite after which the time is looked at."""
-_MAX_TEXT_BYTES: Final = 10_000_000
-_READING: Final = {
+_MAX_TEXT_BYTES = 10_000_000
+_READING = {
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
     sqlite3.SQLITE_FUNCTION,

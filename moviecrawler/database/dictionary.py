@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, get_args, get_type_hints
+from typing import TYPE_CHECKING, get_args, get_type_hints
 
 from moviecrawler.basics.files import read_package_file
 from moviecrawler.database.records import ATTRIBUTES, ITEMS
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
 
-_ITEMS: Final = ITEMS | {
+_ITEMS = ITEMS | {
     "ended_offers": ITEMS["offers"],
     "records": Movie,
     "misses": Miss,
@@ -43,11 +43,11 @@ _ITEMS: Final = ITEMS | {
     "list_entries": ListEntry,
 }
 """The items that the rows of a table are made of."""
-_OURS: Final = ("site", "source", "unknown_fields", "scraped_at", "fetch")
+_OURS = ("site", "source", "unknown_fields", "scraped_at", "fetch")
 """Fields of `Movie` that no page states."""
-_UNKNOWN: Final = "where the site has none, or unknown_fields names it"
-_SHARED: Final = "0 to 100"
-_DERIVED: Final = {
+_UNKNOWN = "where the site has none, or unknown_fields names it"
+_SHARED = "0 to 100"
+_DERIVED = {
     "average_scale": Column("integer", "As score_kinds.average_highest.", "as there"),
     "best_list_rank": Column("integer", "Its best rank in any list.", "where it is in no list"),
     "critics_mean": Column("number", "Average of critics' scores.", "where none is known", _SHARED),
@@ -73,7 +73,7 @@ _DERIVED: Final = {
     "users_mean": Column("number", "Average of users' scores.", "where none is known", _SHARED),
 }
 """The columns that views alone have."""
-_BASES: Final = {
+_BASES = {
     "list_ranks": (LIST_ENTRIES, LISTS),
     "title_scores": (SCORES, RECORDS),
     "csv_lists": (LIST_ENTRIES, LISTS),

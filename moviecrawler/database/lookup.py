@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec import json
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from moviecrawler.database.schema import SchemaTables
     from moviecrawler.items import ScoreKind, Site, TitleKind
 
-_BY_ID: Final = """
+_BY_ID = """
 SELECT r.title_id FROM records r
 WHERE r.title_id IS NOT NULL
     AND (r.site = {mark} AND r.site_id = {mark} OR {mark} = 'imdb' AND r.imdb_id = {mark})
@@ -29,28 +29,28 @@ UNION
 SELECT n.title_id FROM records r JOIN records n ON n.record_id = r.newer_id
 WHERE r.site = {mark} AND r.site_id = {mark}
 """
-_TITLES: Final = """
+_TITLES = """
 SELECT title_id, title, original_title, year, coalesce(votes, 0)
 FROM titles WHERE title IS NOT NULL AND kind NOT IN ('season', 'episode')
 """
-_RECORDS: Final = """
+_RECORDS = """
 SELECT r.record_id, r.site, r.site_id, r.url, r.title, r.year, r.kind, r.runtime_minutes,
     r.scraped_at, t.matched_by
 FROM records r JOIN titles t ON t.title_id = r.title_id JOIN sites o ON o.site = r.site
 WHERE r.title_id = {mark} ORDER BY o.authority
 """
-_SCORES: Final = """
+_SCORES = """
 SELECT s.record_id, s.kind, s.value, s.count
 FROM scores s JOIN score_kinds k ON k.kind = s.kind
 WHERE s.record_id {ids} ORDER BY k.shown IS NULL, k.shown, s.kind
 """
-_HISTORY: Final = """
+_HISTORY = """
 SELECT r.site, h.kind, h.value, h.count, h.since
 FROM score_history h JOIN records r ON r.record_id = h.record_id
 WHERE h.record_id {ids} ORDER BY h.since, r.site, h.kind
 """
-_PAGE: Final = ("site", "site_id", "url", "title", "year", "kind", "runtime_minutes")
-_OFFERS: Final = """
+_PAGE = ("site", "site_id", "url", "title", "year", "kind", "runtime_minutes")
+_OFFERS = """
 SELECT r.site, o.provider, o.kind, o.country, o.quality, o.price, o.currency, o.url, o.source
 FROM offers o JOIN records r ON r.record_id = o.record_id
 WHERE o.record_id {ids} ORDER BY r.site, o.position

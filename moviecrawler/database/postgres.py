@@ -7,7 +7,7 @@ import io
 import logging
 import time
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import psycopg2
 from psycopg2.extras import execute_values
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LOCK: Final = 7_303_170_117_561_344_000
+_LOCK = 7_303_170_117_561_344_000
 """The advisory lock that is held while a schema is changed: a number that no other program uses."""
-_STALE_KEYS: Final = "stale_keys"
+_STALE_KEYS = "stale_keys"
 """The table that a migration leaves after which keys are to be made anew."""
-_ROWS_AT_ONCE: Final = 1_000
+_ROWS_AT_ONCE = 1_000
 """Rows of one statement that replaces rows."""
-_PAUSE_SECONDS: Final = 0.5
+_PAUSE_SECONDS = 0.5
 """Seconds between two tries to change a schema that others use."""
-_PLACES: Final = read_sql("places.sql")
-_NEW_IDS: Final = (
+_PLACES = read_sql("places.sql")
+_NEW_IDS = (
     "SELECT nextval(sequence)"
     " FROM CAST(pg_get_serial_sequence(%s, %s) AS regclass) AS sequence, generate_series(1, %s)"
 )
-_AS_TEXT: Final = ("json", "hashes")
+_AS_TEXT = ("json", "hashes")
 """The types that are read as texts."""
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from hashlib import blake2b
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.database.records import Tables
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-VERSION: Final = 10
+VERSION = 10
 """The version of the schema that `tables.py` declares."""
 
 

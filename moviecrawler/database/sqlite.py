@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 from contextlib import contextmanager, suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
@@ -152,10 +152,10 @@ def open_sqlite(folder: Path) -> sqlite3.Connection:
 # that a load goes on: whoever writes meanwhile leaves people to its end, and whoever opens the
 # database after a kill ends it.
 
-_DROPPED: Final = {
+_DROPPED = {
     name: statement for table in CHILDREN for name, statement in table.index_statements.items()
 }
-_LOADED_PEOPLE: Final = read_sql("loaded_people.sql")
+_LOADED_PEOPLE = read_sql("loaded_people.sql")
 
 
 def last_record_id(connection: sqlite3.Connection) -> int:

@@ -17,13 +17,13 @@ declared by its field in `items.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Literal
 
 from moviecrawler.sites.fields import TYPES
 
 Dialect = Literal["sqlite", "postgres"]
 
-_TYPES: Final[dict[str, dict[Dialect, str]]] = {
+_TYPES: dict[str, dict[Dialect, str]] = {
     "id": {"sqlite": "INTEGER", "postgres": "bigint"},
     "number": {"sqlite": "NUMERIC", "postgres": "numeric"},
     "integer": {"sqlite": "INTEGER", "postgres": "integer"},
@@ -34,7 +34,7 @@ _TYPES: Final[dict[str, dict[Dialect, str]]] = {
     "time": {"sqlite": "TEXT", "postgres": "timestamptz"},
     "hashes": {"sqlite": "TEXT", "postgres": "bigint[]"},
 }
-_TEXTS: Final = "json NOT NULL DEFAULT '[]'"
+_TEXTS = "json NOT NULL DEFAULT '[]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,18 +136,16 @@ def _column_of(field: str) -> Column:
     return Column("integer" if kind == int | None else "text")
 
 
-_SITE: Final = {
-    "site": Column("text NOT NULL REFERENCES sites (site)", "The site, by the spider's name.")
-}
-_FINER: Final = "for a finer kind, which has no columns in the views"
-_UNLINKED: Final = "where no import has named it"
-_UNREAD: Final = "where neither a record nor an import has it"
-_OPINIONS: Final = "ratings or reviews"
-_UNLISTED: Final = "where title.basics lacks it"
-_UNRATED: Final = "for fewer than five votes"
-_UNFOUND: Final = "while it is not known"
-_NO_SERIES: Final = "for all but seasons and episodes, and where it has no number"
-SITES: Final = Table(
+_SITE = {"site": Column("text NOT NULL REFERENCES sites (site)", "The site, by the spider's name.")}
+_FINER = "for a finer kind, which has no columns in the views"
+_UNLINKED = "where no import has named it"
+_UNREAD = "where neither a record nor an import has it"
+_OPINIONS = "ratings or reviews"
+_UNLISTED = "where title.basics lacks it"
+_UNRATED = "for fewer than five votes"
+_UNFOUND = "while it is not known"
+_NO_SERIES = "for all but seasons and episodes, and where it has no number"
+SITES = Table(
     name="sites",
     meaning="The sites that crawls have read.",
     source="the site's profile",
@@ -162,7 +160,7 @@ SITES: Final = Table(
     },
     key=("site",),
 )
-SCORE_KINDS: Final = Table(
+SCORE_KINDS = Table(
     name="score_kinds",
     meaning="The kinds of scores.",
     source="the site's profile",
@@ -193,7 +191,7 @@ SCORE_KINDS: Final = Table(
     },
     key=("kind",),
 )
-TITLES: Final = Table(
+TITLES = Table(
     name="titles",
     meaning="The titles: what the records of all sites with one title_id are of.",
     source="the title's records; in Postgres, the catalogue's sources",
@@ -254,7 +252,7 @@ TITLES: Final = Table(
         "popularity": "(popularity, title_id)",
     },
 )
-_OWN: Final = {
+_OWN = {
     **_SITE,
     "site_id": Column("text NOT NULL CHECK (site_id <> '')"),
     "url": Column("text NOT NULL"),
@@ -265,7 +263,7 @@ _OWN: Final = {
     "fetch": Column("json", null="for a title from a list or a dataset"),
 }
 """Fields of `Movie` whose columns do not follow from their types."""
-LISTS_OF_ROWS: Final = (
+LISTS_OF_ROWS = (
     "scores",
     "credits",
     "offers",
@@ -275,9 +273,9 @@ LISTS_OF_ROWS: Final = (
     "other_titles",
 )
 """Fields of `Movie` whose values are rows of tables of their own."""
-FIELDS: Final = tuple(name for name in TYPES if name not in LISTS_OF_ROWS)
+FIELDS = tuple(name for name in TYPES if name not in LISTS_OF_ROWS)
 """The fields of `Movie` that are columns of `records`."""
-RECORDS: Final = Table(
+RECORDS = Table(
     name="records",
     meaning="What one site says of one title.",
     columns={
@@ -320,13 +318,13 @@ RECORDS: Final = Table(
         "updated_at": "(updated_at)",
     },
 )
-_RECORD: Final = {
+_RECORD = {
     "record_id": Column(
         "id NOT NULL REFERENCES records (record_id) ON DELETE CASCADE", "The record that it is of."
     )
 }
-_POSITION: Final = {"position": Column("integer NOT NULL", "Its place in page order, from 1.")}
-SCORES: Final = Table(
+_POSITION = {"position": Column("integer NOT NULL", "Its place in page order, from 1.")}
+SCORES = Table(
     name="scores",
     meaning="The scores of records, each with what its site says of it.",
     of_record="scores",
@@ -348,7 +346,7 @@ SCORES: Final = Table(
     },
     key=("record_id", "kind"),
 )
-SCORE_HISTORY: Final = Table(
+SCORE_HISTORY = Table(
     name="score_history",
     meaning="Each value that a score had, and since when.",
     columns={
@@ -368,7 +366,7 @@ SCORE_HISTORY: Final = Table(
     },
     key=("record_id", "kind", "since"),
 )
-PEOPLE: Final = Table(
+PEOPLE = Table(
     name="people",
     meaning="Everybody who is credited, once per site.",
     source="the site's pages; IMDb's name.basics",
@@ -381,7 +379,7 @@ PEOPLE: Final = Table(
     },
     key=("site", "person_key"),
 )
-CREDITS: Final = Table(
+CREDITS = Table(
     name="credits",
     meaning="Who did what in a title.",
     of_record="credits",
@@ -398,7 +396,7 @@ CREDITS: Final = Table(
         "person_id": "(person_id) WHERE person_id IS NOT NULL",
     },
 )
-_OFFER: Final = {
+_OFFER = {
     "provider": Column("text NOT NULL"),
     "kind": Column("text NOT NULL"),
     "country": Column("text"),
@@ -409,8 +407,8 @@ _OFFER: Final = {
     "source": Column("text"),
     "since": Column("time NOT NULL", "When the first page was read that showed it."),
 }
-_SCOPE: Final = {"scope": Column("text")}
-OFFERS: Final = Table(
+_SCOPE = {"scope": Column("text")}
+OFFERS = Table(
     name="offers",
     meaning="Where a title can be watched.",
     of_record="offers",
@@ -426,7 +424,7 @@ OFFERS: Final = Table(
         "provider": "(provider, record_id)",
     },
 )
-ENDED_OFFERS: Final = Table(
+ENDED_OFFERS = Table(
     name="ended_offers",
     meaning="Offers that a later page did not show any more.",
     columns={
@@ -439,7 +437,7 @@ ENDED_OFFERS: Final = Table(
     key=("record_id", "ended_at", "position"),
     indexes={"ended_at": "(ended_at)"},
 )
-RELATED: Final = Table(
+RELATED = Table(
     name="related",
     meaning="Other titles of the same site that a title's page names.",
     of_record="related",
@@ -456,7 +454,7 @@ RELATED: Final = Table(
         "related_id": "(related_id)",
     },
 )
-AWARDS: Final = Table(
+AWARDS = Table(
     name="awards",
     meaning="How often a title has won and was nominated.",
     of_record="awards",
@@ -469,7 +467,7 @@ AWARDS: Final = Table(
     },
     key=("record_id", "position"),
 )
-AMOUNTS: Final = Table(
+AMOUNTS = Table(
     name="amounts",
     meaning="Budget and box office.",
     of_record="amounts",
@@ -481,7 +479,7 @@ AMOUNTS: Final = Table(
     },
     key=("record_id", "kind"),
 )
-OTHER_TITLES: Final = Table(
+OTHER_TITLES = Table(
     name="other_titles",
     meaning="Titles in other countries and languages.",
     of_record="other_titles",
@@ -495,7 +493,7 @@ OTHER_TITLES: Final = Table(
     },
     key=("record_id", "position"),
 )
-MISSES: Final = Table(
+MISSES = Table(
     name="misses",
     meaning="Titles that were requested and could not be read since.",
     columns={
@@ -511,7 +509,7 @@ MISSES: Final = Table(
         "checked_at": "(checked_at)",
     },
 )
-ALIASES: Final = Table(
+ALIASES = Table(
     name="aliases",
     meaning="Ids that a site has given up, with the title's id of today.",
     source="the site's redirects",
@@ -526,12 +524,12 @@ ALIASES: Final = Table(
         "new_id": "(new_id, site)",
     },
 )
-_LIST: Final = {
+_LIST = {
     **_SITE,
     "list_name": Column("text NOT NULL", "The list, as the argument `list` names it."),
 }
-_PASS: Final = {**_LIST, "pass_at": Column("time NOT NULL", "When that pass over the list began.")}
-LISTS: Final = Table(
+_PASS = {**_LIST, "pass_at": Column("time NOT NULL", "When that pass over the list began.")}
+LISTS = Table(
     name="lists",
     meaning="The newest pass over each list of which no page is missing.",
     source="the site's lists",
@@ -544,7 +542,7 @@ LISTS: Final = Table(
     },
     key=("site", "list_name"),
 )
-LIST_PAGES: Final = Table(
+LIST_PAGES = Table(
     name="list_pages",
     meaning="The pages of that pass, and of newer ones of which pages are missing.",
     source="the site's lists",
@@ -556,7 +554,7 @@ LIST_PAGES: Final = Table(
     },
     key=("site", "list_name", "pass_at", "page_offset"),
 )
-LIST_ENTRIES: Final = Table(
+LIST_ENTRIES = Table(
     name="list_entries",
     meaning="The entries of these pages; list_ranks has those that count.",
     source="the site's lists",
@@ -568,7 +566,7 @@ LIST_ENTRIES: Final = Table(
     key=("site", "list_name", "pass_at", "rank"),
     indexes={"site_id": "(site_id, site)"},
 )
-IMDB_EPISODES: Final = Table(
+IMDB_EPISODES = Table(
     name="imdb_episodes",
     meaning="Episodes, as of the last `scrapy catalogue import episodes`.",
     source="IMDb's title.episode, title.basics and title.ratings",
@@ -591,7 +589,7 @@ IMDB_EPISODES: Final = Table(
         "series_imdb_id": "(series_imdb_id, season, episode)",
     },
 )
-STATE: Final = Table(
+STATE = Table(
     name="state",
     meaning="One row: how far what is made of the database is.",
     columns={
@@ -605,7 +603,7 @@ STATE: Final = Table(
     },
     key=("state_id",),
 )
-TABLES: Final = (
+TABLES = (
     SITES,
     SCORE_KINDS,
     TITLES,
@@ -629,13 +627,13 @@ TABLES: Final = (
     STATE,
 )
 """The tables of both databases, in the order in which they are created."""
-CHILDREN: Final = tuple(table for table in TABLES if table.of_record)
+CHILDREN = tuple(table for table in TABLES if table.of_record)
 """The tables of a movie's lists."""
 
 # --- How far the CSV files are, in SQLite alone ---------------------------------------------------
 # `csv_files.py` creates them.
 
-CSV_CHANGES: Final = Table(
+CSV_CHANGES = Table(
     name="csv_changes",
     meaning="The records and titles that have changed since the CSV files were written.",
     columns={
@@ -646,7 +644,7 @@ CSV_CHANGES: Final = Table(
     key=("change_id",),
     constraints={"sqlite": "UNIQUE (record_id, title_id)"},
 )
-CSV_FILES: Final = Table(
+CSV_FILES = Table(
     name="csv_files",
     meaning="The CSV files as they were written, each in parts: one for each record or title.",
     columns={
@@ -659,21 +657,21 @@ CSV_FILES: Final = Table(
     },
     key=("name",),
 )
-CSV_TABLES: Final = (CSV_CHANGES, CSV_FILES)
+CSV_TABLES = (CSV_CHANGES, CSV_FILES)
 
 # --- The catalogue's own tables, in Postgres alone ------------------------------------------------
 # Their types are in `sql/catalogue.sql`, with the functions that write them.
 
-SCHEMA_VERSION: Final = Table(
+SCHEMA_VERSION = Table(
     name="schema_version",
     meaning="One row: the version of the schema; PRAGMA user_version in SQLite.",
     columns={"version": Column("integer", "The version.", "never")},
     key=(),
 )
-_TITLE: Final = {
+_TITLE = {
     "title_id": Column("id NOT NULL REFERENCES titles (title_id) ON DELETE CASCADE", "The title.")
 }
-TITLE_SITES: Final = Table(
+TITLE_SITES = Table(
     name="title_sites",
     meaning="Where each title of the catalogue is on each site, and when it is due there.",
     columns={
@@ -711,7 +709,7 @@ TITLE_SITES: Final = Table(
         " WHERE boost_due IS NOT NULL AND site_id IS NOT NULL",
     },
 )
-TITLE_MATCHES: Final = Table(
+TITLE_MATCHES = Table(
     name="title_matches",
     meaning="Whether a page is that of a title, and why.",
     columns={
@@ -729,7 +727,7 @@ TITLE_MATCHES: Final = Table(
     key=("title_id", "site", "site_id"),
     indexes={"review": "(score DESC, title_id, site, site_id) WHERE decision = 'review'"},
 )
-LISTED_IDS: Final = Table(
+LISTED_IDS = Table(
     name="listed_ids",
     meaning="Ids that a list or a sitemap of a site names.",
     source="the site's lists and sitemaps",
@@ -743,7 +741,7 @@ LISTED_IDS: Final = Table(
     key=("site", "site_id"),
     indexes={"key": "(site, key)"},
 )
-IMPORTS: Final = Table(
+IMPORTS = Table(
     name="imports",
     meaning="Which version of which source is in the catalogue.",
     columns={
@@ -757,7 +755,7 @@ IMPORTS: Final = Table(
     },
     key=("source",),
 )
-FEEDS: Final = Table(
+FEEDS = Table(
     name="feeds",
     meaning="The queue that is fed with what is due on a site.",
     columns={
@@ -767,5 +765,5 @@ FEEDS: Final = Table(
     },
     key=("site",),
 )
-CATALOGUE: Final = (SCHEMA_VERSION, TITLE_SITES, TITLE_MATCHES, LISTED_IDS, IMPORTS, FEEDS)
+CATALOGUE = (SCHEMA_VERSION, TITLE_SITES, TITLE_MATCHES, LISTED_IDS, IMPORTS, FEEDS)
 """The tables that Postgres alone has, in the order in which they are created."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.basics.errors import MovieCrawlerError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_RELOAD_SECONDS: Final = 600.0
+_RELOAD_SECONDS = 600.0
 """Time after which aliases are read again, as other processes may have added some."""
 
 

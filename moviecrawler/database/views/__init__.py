@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, get_args
 
 from moviecrawler.basics.files import read_package_file
 from moviecrawler.database.tables import CHILDREN, MISSES, PEOPLE, RECORDS, Table
@@ -18,7 +18,7 @@ from moviecrawler.sites.fields import AMOUNT_COLUMNS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-VIEWS: Final = {
+VIEWS = {
     "list_ranks": "The rank of each title in each list.",
     "title_scores": "Each score of a title once: that of its own site, if that is stored.",
     "scoreboard": "One row per title with all sites' scores; seasons and episodes have their own.",
@@ -28,15 +28,15 @@ VIEWS: Final = {
     "movies": "Each record with its scores, amounts of money, and the names of its makers.",
 }
 """What a row is, in the order in which they are created: later ones may read earlier ones."""
-_OF_TITLE: Final = {
+_OF_TITLE = {
     "title": "text",
     "year": "integer",
     "kind": "text",
     "runtime_minutes": "integer",
 }
 """Columns of a title, with their types."""
-MAKERS: Final = tuple(role for role in get_args(Role) if role != "cast")
-_read: Final = partial(read_package_file, __name__)
+MAKERS = tuple(role for role in get_args(Role) if role != "cast")
+_read = partial(read_package_file, __name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,12 +296,12 @@ def csv_parts(file: str) -> str:
     return f"SELECT 0, count(*) FROM csv_{file}"
 
 
-_RANKED: Final = (
+_RANKED = (
     "x JOIN sites o ON o.site = x.site LEFT JOIN list_ranks l"
     " ON l.site = x.site AND l.list_name = o.main_list AND l.site_id = x.site_id"
 )
-_BY_RANK: Final = "x.site, l.rank IS NULL, l.rank, x.record_id"
-_HIDDEN: Final = {
+_BY_RANK = "x.site, l.rank IS NULL, l.rank, x.record_id"
+_HIDDEN = {
     "record_id",
     "title_id",
     "newer_id",
@@ -314,12 +314,12 @@ _HIDDEN: Final = {
     "named_at",
 }
 """The columns that are in no CSV file."""
-_EXTRA_COLUMNS: Final = {
+_EXTRA_COLUMNS = {
     "scores": ("k.highest AS scale", "k.average_highest AS average_scale", "r.scraped_at"),
     "offers": ("r.scraped_at",),
 }
-_INSTEAD: Final = {"offers.seen_at": "coalesce(x.seen_at, r.scraped_at)"}
-_ORDERS: Final = {
+_INSTEAD = {"offers.seen_at": "coalesce(x.seen_at, r.scraped_at)"}
+_ORDERS = {
     "credits": "instr('director writer creator cast', x.role), x.position",
     "scores": "k.shown IS NULL, k.shown, x.kind",
 }
