@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 import psycopg2
+from psycopg2 import errors
 from psycopg2.extensions import make_dsn, parse_dsn
 from psycopg2.extras import NamedTupleCursor
 
@@ -45,18 +46,18 @@ _REFUSED = re.compile(
 )
 """Messages of a server that refuses us permanently. libpq doesn't pass on their error codes."""
 _WRONG_STATEMENT = (
-    psycopg2.errors.UndefinedTable,
-    psycopg2.errors.UndefinedColumn,
-    psycopg2.errors.UndefinedFunction,
-    psycopg2.errors.DatatypeMismatch,
-    psycopg2.errors.SyntaxError,
+    errors.UndefinedTable,
+    errors.UndefinedColumn,
+    errors.UndefinedFunction,
+    errors.DatatypeMismatch,
+    errors.SyntaxError,
 )
 """Errors of a statement that the tables don't fit."""
 REJECTIONS = (
     psycopg2.DataError,
     psycopg2.IntegrityError,
-    psycopg2.errors.CardinalityViolation,  # an item with two scores of one kind, or the like
-    psycopg2.errors.ProgramLimitExceeded,  # a text too long for an index
+    errors.CardinalityViolation,  # an item with two scores of one kind, or the like
+    errors.ProgramLimitExceeded,  # a text too long for an index
 )
 """Errors that an item's own values cause."""
 
@@ -169,14 +170,12 @@ def refusals_translated() -> Iterator[None]:
         with errors_translated():
             yield
     except TransientStoreError as error:
-        if isinstance(error.__cause__, psycopg2.errors.DependentObjectsStillExist):
+        if isinstance(error.__cause__, errors.DependentObjectsStillExist):
             raise ConfigurationError(
                 "the views of this version can't be made while others are made of those before:"
                 f" {error.__cause__.diag.message_detail}; drop these, and create them again later"
             ) from error
-        if isinstance(
-            error.__cause__, psycopg2.ProgrammingError | psycopg2.errors.ReadOnlySqlTransaction
-        ):
+        if isinstance(error.__cause__, psycopg2.ProgrammingError | errors.ReadOnlySqlTransaction):
             raise ConfigurationError(
                 "the database that DATABASE_URL names doesn't let us create or write our tables:"
                 f" {error}"
@@ -196,9 +195,9 @@ def errors_translated() -> Iterator[None]:
         raise RejectedError(str(error)) from error
     except _WRONG_STATEMENT as error:
         raise SchemaError(fold(str(error))) from error
-    except psycopg2.errors.LockNotAvailable as error:
+    except errors.LockNotAvailable as error:
         raise TransientStoreError(f"other processes hold the lock: {fold(str(error))}") from error
-    except psycopg2.errors.QueryCanceled as error:
+    except errors.QueryCanceled as error:
         raise TooSlowError(fold(str(error))) from error
     except psycopg2.Error as error:
         raise TransientStoreError(fold(str(error)) or type(error).__name__) from error

@@ -16,6 +16,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 import psycopg2
+from psycopg2 import errors
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.basics.clock import check_clock, utc_now
@@ -58,7 +59,7 @@ logger = logging.getLogger(__name__)
 _SESSION = Session(settings=read_sql("session.sql"))
 _STATEMENT_TIMEOUT = "60s"
 _WAIT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %s"
-_MATCH_ERRORS = (psycopg2.errors.QueryCanceled, *REJECTIONS)
+_MATCH_ERRORS = (errors.QueryCanceled, *REJECTIONS)
 """Errors after which a record is stored, but not matched or not in the catalogue."""
 _LOCK_TIMEOUT = "10s"
 """How long a process waits for other writers before it logs that, and waits on."""
@@ -225,7 +226,7 @@ class PostgresStore(Store):
                     waited,
                     holder,
                 )
-        except psycopg2.errors.QueryCanceled as error:
+        except errors.QueryCanceled as error:
             raise TransientStoreError(_SHUTTING_DOWN) from error
         finally:
             self._waits = False
@@ -237,7 +238,7 @@ class PostgresStore(Store):
         try:
             with _savepoint(cursor):
                 cursor.execute("SELECT lock_titles()")
-        except psycopg2.errors.LockNotAvailable:
+        except errors.LockNotAvailable:
             return False
         return True
 

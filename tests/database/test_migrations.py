@@ -16,12 +16,12 @@ import pytest
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.database import schema
 from moviecrawler.database.connection import Database
-from moviecrawler.database.postgres import PostgresTables, update_postgres
+from moviecrawler.database.postgres import PostgresTables
 from moviecrawler.database.records import read_stored
 from moviecrawler.database.sqlite import FILE, SqliteTables, open_sqlite
 from moviecrawler.items import Movie
 from moviecrawler.sites import SCORE_SITES, SCORES
-from tests.services.postgres import execute
+from tests.services.postgres import execute, update
 from tests.stored import board_of, in_order
 from tests.waiting import wait_for
 
@@ -159,13 +159,12 @@ def test_an_old_database_of_postgres_becomes_one_of_this_version(
         "INSERT INTO listed_ids"
         " VALUES ('rottentomatoes', 'm/salt_vol_2', 'film saltvol2', 2001, 'list')",
     )
-    with closing(psycopg2.connect(old_url)) as connection:
-        update_postgres(connection)
-        with connection.cursor() as cursor:
-            tables = PostgresTables(cursor)
-            stored = read_stored(tables, "true", ())
-            for record in stored:
-                assert record.match_keys == tables.match_keys_of(record.movie)
+    update(old_url)
+    with closing(psycopg2.connect(old_url)) as connection, connection.cursor() as cursor:
+        tables = PostgresTables(cursor)
+        stored = read_stored(tables, "true", ())
+        for record in stored:
+            assert record.match_keys == tables.match_keys_of(record.movie)
     assert execute(old_url, "SELECT key FROM listed_ids") == [("film saltvolume2",)]
     check_movies([record.movie for record in stored])
     assert [(float(str(value)), count) for _, value, count in execute(old_url, HISTORY)] == [
@@ -195,8 +194,7 @@ def test_rows_that_belong_to_nothing_are_kept_beside_the_tables(old_url: str) ->
         " SELECT 999, 'cast', 1, person_id, 'Nobody' FROM people LIMIT 1;"
         "UPDATE titles SET series_title_id = 999 WHERE title_id = 1",
     )
-    with closing(psycopg2.connect(old_url)) as connection:
-        update_postgres(connection)
+    update(old_url)
     kept = """SELECT table_name, "row"->>'name', "row"->>'site_id' FROM orphans ORDER BY 1"""
     assert execute(old_url, kept) == [
         ("credits", "Nobody", None),
@@ -210,8 +208,7 @@ def _update_slowly(url: str) -> None:
     schema._migration = lambda version, dialect: (
         script_of(version, dialect) + ("; SELECT pg_sleep(3)" if version == 6 else "")
     )
-    with closing(psycopg2.connect(url)) as connection:
-        update_postgres(connection)
+    update(url)
 
 
 @pytest.mark.promise("A migration of Postgres that is killed is continued at its step.")
@@ -223,8 +220,7 @@ def test_a_migration_of_postgres_that_is_killed_goes_on_at_its_step(old_url: str
     os.kill(int(process.pid or 0), signal.SIGKILL)
     process.join()
     assert execute(old_url, version) == [(5,)]
-    with closing(psycopg2.connect(old_url)) as connection:
-        update_postgres(connection)  # waits until the server has noticed
+    update(old_url)  # waits until the server has noticed
     assert execute(old_url, version) == [(schema.VERSION,)]
     assert execute(old_url, "SELECT count(*) FROM records") == [(5,)]
 

@@ -12,7 +12,7 @@ from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.database import postgres, schema
 from moviecrawler.database.postgres import update_postgres
 from moviecrawler.database.schema import VERSION
-from tests.services.postgres import execute
+from tests.services.postgres import execute, update
 from tests.waiting import wait_for
 
 WAITING = (
@@ -20,11 +20,6 @@ WAITING = (
     " AND datname = current_database()"
 )
 NEXT = "ALTER TABLE titles ADD COLUMN a integer; ALTER TABLE records ADD COLUMN a integer"
-
-
-def update(url: str) -> None:
-    with closing(psycopg2.connect(url)) as connection:
-        update_postgres(connection)
 
 
 def with_next(monkeypatch: pytest.MonkeyPatch, script: str) -> None:

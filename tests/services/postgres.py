@@ -84,6 +84,12 @@ class PostgresServer:
         self._server.ensure_postgres_running()
 
 
+def update(url: str) -> None:
+    """Bring a database up to date, as a crawl does."""
+    with closing(psycopg2.connect(url)) as connection:
+        update_postgres(connection)
+
+
 def new_database(url: str, template: str = "template0") -> str:
     """Create a database on the server of a URL, and return the URL of that."""
     name = f"test_{uuid.uuid4().hex}"
@@ -133,8 +139,7 @@ def postgres_server(testrun_uid: str) -> Iterator[str]:
 def postgres_template(postgres_server: str) -> Iterator[str]:
     """Return the name of a database with all tables and no rows, which nobody is connected to."""
     url = new_database(postgres_server)
-    with closing(psycopg2.connect(url)) as connection:
-        update_postgres(connection)
+    update(url)
     yield urlsplit(url).path[1:]
     _drop_database(postgres_server, url)
 

@@ -131,7 +131,8 @@ def _scoreboard(sites: Mapping[str, str], kinds: Sequence[ShownKind]) -> dict[st
         "ids": [f"{id_of(site)} AS {site}_id, r_{site}.url AS {site}_url" for site in sites],
         # The votes of the first score stand beside it, as in IMDb's own lists.
         "score_columns": [
-            name for number, kind in enumerate(kinds) for name in _names(kind)[: 1 if number else 2]
+            *(name for kind in kinds[:1] for name in _names(kind)),
+            *(kind.value_column for kind in kinds[1:]),
         ],
         "count_columns": [kind.count_column for kind in kinds[1:]],
         "scaled_columns": [f"{kind.value_column}_100" for kind in kinds],
