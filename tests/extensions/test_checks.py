@@ -1,6 +1,8 @@
 """What the checks find in a crawl's stats at its end, and what they let pass."""
 
 import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -36,82 +38,23 @@ def problems(stats: dict[str, Any], **run: int) -> list[str]:
     return find_problems({**WELL, **of_run, **stats})
 
 
-NONE_STORED = {"titles/stored": 0, "titles/absent": 0}
+CASES = tomllib.loads(Path(__file__).with_name("checks.toml").read_text("utf-8"))
 
 
 @pytest.mark.promise(
     "What is wrong with a crawl is posted to ALERT_WEBHOOK; a crawl that went well tells nobody."
 )
-@pytest.mark.parametrize(
-    ("stats", "problem"),
-    [
-        ({"blocks/imdb/stopped": "imdb is blocking us (403)"}, "imdb is blocking us (403)"),
-        (
-            {"blocks/imdb/challenge": 4, "blocks/imdb/refusal": 2},
-            "6 of 100 responses were refusals",
-        ),
-        (
-            {"blocks/imdb/challenge": 2, "downloader/response_count": 20},
-            "2 of 20 responses were refusals",
-        ),
-        ({"extraction/errors/title": 6}, "6 of 104 pages could not be read"),
-        ({"pages/missing/imdb_rating": "unknown on 15 pages"}, "imdb_rating unknown on 15 pages"),
-        (
-            {"store/csv/spooled": 3, "store/mongo/spooled": 2, "store/csv/lost": 1},
-            "items that are not stored: 5 spooled, 1 lost",
-        ),
-        (
-            {"store/csv/rejected": 1, "items/rejected": 2},
-            "items that are not stored: 1 rejected, 2 invalid",
-        ),
-        (
-            {"store/csv/damaged": 1},
-            "items that are not stored: 1 spool files that can't be read",
-        ),
-        ({"frontier/dead_letters": 1}, "requests that became dead letters: 1"),
-        ({"lists/missed": 1}, "list pages that could not be read: 1"),
-        ({"titles/failed": 100, **NONE_STORED}, "none of 100 requested titles was stored"),
-        ({"finish_reason": "store_unavailable"}, "the crawl ended early (store_unavailable)"),
-        ({"finish_reason": "pages_changed"}, "the crawl ended early (pages_changed)"),
-        ({"catalogue/overdue": 11}, "11 of 100 titles are overdue"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_what_is_wrong_is_said_in_a_sentence(stats: dict[str, Any], problem: str) -> None:
-    assert problems(stats) == [problem]
+@pytest.mark.parametrize("problem", CASES["wrong"])
+def test_what_is_wrong_is_said_in_a_sentence(problem: str) -> None:
+    assert problems(CASES["wrong"][problem]) == [problem]
 
 
 @pytest.mark.promise(
     "What is wrong with a crawl is posted to ALERT_WEBHOOK; a crawl that went well tells nobody."
 )
-@pytest.mark.parametrize(
-    "stats",
-    [
-        {},
-        {"blocks/imdb/challenge": 5, "extraction/errors/title": 5},
-        {"blocks/imdb/challenge": 9, "downloader/response_count": 19},
-        {"titles/requested": 0, **NONE_STORED},
-        {"titles/requested": 0, "finish_reason": "budget_spent", **NONE_STORED},
-        {"titles/requested": 0, "finish_reason": "shutdown", **NONE_STORED},
-        {"finish_reason": "closespider_itemcount"},
-        # A pass over datasets fetches few files, and stores titles all the while.
-        {"downloader/response_count": 7, "pages/read": 0},
-        {"titles/stored": 0, "titles/absent": 100},
-    ],
-    ids=[
-        "well",
-        "few refusals",
-        "few responses",
-        "nothing due",
-        "budget spent",
-        "interrupted",
-        "told to end",
-        "datasets",
-        "nothing new",
-    ],
-)
-def test_nothing_is_wrong_with_a_crawl_that_went_well(stats: dict[str, Any]) -> None:
-    assert problems(stats) == []
+@pytest.mark.parametrize("case", CASES["well"])
+def test_nothing_is_wrong_with_a_crawl_that_went_well(case: str) -> None:
+    assert problems(CASES["well"][case]) == []
 
 
 def test_who_sees_the_end_of_a_run_tells_what_all_workers_left_undone() -> None:

@@ -1,6 +1,8 @@
 """Which titles of different sites are one, and which only look so."""
 
+import tomllib
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from moviecrawler.items import Credit, Movie, OtherTitle, Score, Site
 from moviecrawler.matching.comparing import SAME_ID, Match, compare
 from moviecrawler.matching.normalise import normalise
 from moviecrawler.matching.titles import match_titles, title_of
+from tests import written
 
 IDS: dict[Site, str] = {"imdb": "tt{:07}", "metacritic": "movie/t-{}", "rottentomatoes": "m/t_{}"}
 LEVIN = "Mara Levin"
@@ -26,6 +29,7 @@ def title(
     *,
     number: int = 1,
     votes: int | None = None,
+    other: str = "",
     **more: Any,
 ) -> Movie:
     """Return an invented title of a site."""
@@ -34,12 +38,13 @@ def title(
         site_id=IDS[site].format(number),
         url="",
         title=name,
-        year=year,
+        year=year or None,
         **{"kind": "movie", **more},
     )
     movie.runtime_minutes = runtime
     movie.credits = [Credit(name=director, role="director", position=1)] if director else []
     movie.scores = [Score(kind="imdb", value=6.0, count=votes)] if votes else []
+    movie.other_titles = [OtherTitle(title=other)] if other else []
     return movie
 
 
@@ -50,124 +55,16 @@ def match(a: Movie, b: Movie) -> Match:
 ours = partial(title, "imdb")
 theirs = partial(title, "metacritic")
 tomatoes = partial(title, "rottentomatoes")
-EPISODE_IV = "Harbour Tales: Episode IV - A Lamp Goes Out"
-
-SAME: dict[str, tuple[Movie, Movie]] = {
-    "article, case and sign": (ours("The Salt & the Sea!"), theirs("SALT AND THE SEA")),
-    "subtitle on one site only": (
-        ours("Brewick: The Long Night", votes=5_000),
-        tomatoes("Brewick"),
-    ),
-    "without the episode": (
-        ours(EPISODE_IV, votes=5_000),
-        theirs("Harbour Tales: A Lamp Goes Out"),
-    ),
-    "without the number": (
-        ours("Brewick: The Storm", director=LEVIN),
-        theirs("Brewick 2: The Storm", director=LEVIN),
-    ),
-    "translation with the original beside it": (
-        ours("The Lamp of a Thousand Years", original_title="千年の灯"),
-        tomatoes("千年の灯"),
-    ),
-    "second title in brackets": (
-        ours("Sennen no Akari"),
-        tomatoes("A Thousand Years (Sennen no Akari) (Lamps)"),
-    ),
-    "other spelling": (ours("The Colour of Harbours", votes=5_000), theirs("The Color of Harbors")),
-    "year unknown, date known": (
-        ours(year=1931, runtime=92),
-        tomatoes(year=None, release_date="1931-04", runtime=92),
-    ),
-    "whose film it is": (
-        ours(director=LEVIN),
-        tomatoes("Mara Levin's Salt Harbour", director=LEVIN),
-    ),
-    "next year, neither is IMDb's": (
-        theirs(director=LEVIN, runtime=90),
-        tomatoes(year=2002, director=LEVIN, runtime=120),
-    ),
-    "IMDb id, other title": (ours("The Lamp", number=7), theirs("Lys", imdb_id="tt0000007")),
-    "IMDb id, other year": (
-        ours("The Lamp", 1931, number=7),
-        theirs("The Lamp", imdb_id="tt0000007"),
-    ),
-    "words run together": (ours("Spider Man", votes=5_000), theirs("Spiderman")),
-    "another title of IMDb": (
-        ours(
-            "Sol og vind",
-            votes=5_000,
-            other_titles=[OtherTitle(title="Sun and Wind", country="US")],
-        ),
-        theirs("Sun & Wind"),
-    ),
-    "a small word left out": (ours("Lord of the Rings", votes=5_000), theirs("Lord of Rings")),
-}
-
-OTHER: dict[str, tuple[Movie, Movie]] = {
-    "same site": (ours(), ours(number=2)),
-    "title alone, one year unknown": (ours(director=LEVIN), theirs(year=None)),
-    "sequel without number": (ours(director=LEVIN), theirs("Salt Harbour 2", 2002, LEVIN)),
-    "sequel by part": (
-        ours("Harbour", director=LEVIN),
-        theirs("Harbour: Part Two", director=LEVIN),
-    ),
-    "sequel by volume": (
-        ours("Harbour", director=LEVIN),
-        theirs("Harbour: Vol. 2 - The Storm", director=LEVIN),
-    ),
-    "sequel by letter": (
-        ours("Harbour", director=LEVIN),
-        theirs("Harbour: Part B", director=LEVIN),
-    ),
-    "sequel in words": (
-        ours("Harbour", director=LEVIN),
-        theirs("Harbour: The Second Part", director=LEVIN),
-    ),
-    "sequel of several": (
-        ours("Harbour", director=LEVIN),
-        theirs("Harbour: Book 2 of 3", director=LEVIN),
-    ),
-    "spin-off": (ours("Brewick", director=LEVIN), tomatoes("Brewick: Origins", director=QUARRIE)),
-    "other words of the same letters": (
-        ours("Sunrise in Oslo", votes=5_000),
-        theirs("Sunset in Oslo"),
-    ),
-    "another word, nearly spelt so": (
-        ours("Painter in Oslo", votes=5_000),
-        theirs("Panther in Oslo"),
-    ),
-    "series": (ours(), theirs(kind="series")),
-    "season of a series": (
-        ours(kind="series"),
-        theirs(kind="series", season=1, imdb_id="tt0000001"),
-    ),
-    "other episode": (
-        ours("Pilot", kind="episode", season=1, episode=1),
-        theirs("Pilot", kind="episode", season=1, episode=2),
-    ),
-    "other IMDb id": (ours(director=LEVIN, number=7), theirs(director=LEVIN, imdb_id="tt0000008")),
-    "IMDb id of a pilot": (
-        ours("The Keeper Arrives", 1999, number=7),
-        theirs("Brewick", 2003, imdb_id="tt0000007"),
-    ),
-    "date of a release two years later": (ours(year=2003), tomatoes(release_date="2003-04")),
-}
-
-
-PAIRS = [
-    *((name, *pair, 1) for name, pair in SAME.items()),
-    *((name, *pair, 2) for name, pair in OTHER.items()),
-]
+CASES = tomllib.loads(Path(__file__).with_name("titles.toml").read_text("utf-8"))
 
 
 @pytest.mark.promise(
     "Records of one title become one title, and two titles are told apart, each with reasons."
 )
-@pytest.mark.parametrize(
-    ("a", "b", "titles"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS]
-)
-def test_one_title_is_recognised_and_two_are_told_apart(a: Movie, b: Movie, titles: int) -> None:
+@pytest.mark.parametrize("case", [name for name in CASES if len(CASES[name]["movies"]) == 2])
+def test_one_title_is_recognised_and_two_are_told_apart(case: str) -> None:
+    a, b = (title(**fields) for fields in CASES[case]["movies"])
+    titles = len(CASES[case]["sites"])
     found = match(a, b)
     backwards = match(b, a)
     assert found.accepted == backwards.accepted == (titles == 1), found.reasons
@@ -193,37 +90,10 @@ def test_three_sites_become_one_row_with_the_surest_match_first() -> None:
     assert [found.score >= SAME_ID for found in row.matches] == [True, False]
 
 
-RIVALS: dict[str, tuple[list[Movie], Movie, list[int]]] = {
-    "the director decides": (
-        [ours(director=LEVIN), ours(director=QUARRIE, number=2)],
-        tomatoes(director=QUARRIE),
-        [1, 2],
-    ),
-    "the nearer year decides": (
-        [ours(year=year, director=LEVIN, number=year) for year in (1961, 2001)],
-        tomatoes(year=2002, director=LEVIN),
-        [1, 2],
-    ),
-    "two fit equally": ([ours(), ours(number=2)], tomatoes(), [1, 1, 1]),
-    "two tie, and a third is worse": (
-        [ours(year=year, number=n) for n, year in enumerate((2001, 2001, 2000))],
-        tomatoes(),
-        [1, 1, 1, 1],
-    ),
-    "votes decide": ([ours(votes=250_000), ours(votes=240, number=2)], tomatoes(), [2, 1]),
-    "votes that differ too little": (
-        [ours(votes=250_000), ours(votes=90_000, number=2)],
-        tomatoes(),
-        [1, 1, 1],
-    ),
-}
-
-
-@pytest.mark.parametrize(("films", "page", "sites"), RIVALS.values(), ids=RIVALS)
-def test_a_page_is_joined_only_with_a_film_that_is_ahead_of_its_rivals(
-    films: list[Movie], page: Movie, sites: list[int]
-) -> None:
-    assert [len(row.movies) for row in match_titles([*films, page])] == sites
+@pytest.mark.parametrize("case", CASES)
+def test_a_page_is_joined_only_with_a_film_that_is_ahead_of_its_rivals(case: str) -> None:
+    movies = [title(**fields) for fields in CASES[case]["movies"]]
+    assert [len(row.movies) for row in match_titles(movies)] == CASES[case]["sites"]
 
 
 def test_a_key_that_too_many_share_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,37 +111,15 @@ def test_a_third_site_can_not_bridge_two_titles_that_contradict_each_other() -> 
     assert not any({"imdb", "metacritic"} <= set(row.movies) for row in joined)
 
 
-SPELLINGS = [
-    ("Romeo + Juliet", "Romeo & Juliet"),
-    ("ガラスの城", "ガラスの城"),
-    ("Œuvre", "Oeuvre"),
-    ("Sæl på Øya", "Sael pa Oya"),
-    ("30,000 Harbours", "30000 Harbours"),
-    ("Harbour IX", "Harbour 9"),
-    ("Keeper, The", "A Keeper (1972)"),
-    ("Salt" + " " * 10_000 + "Harbour", "Salt Harbour"),
-    ("Harbour: Vol. 2", "Harbour, Volume II"),
-    ("Harbour, Pt. I", "Harbour: Part One"),
-    ("Harbour Ch. 3", "Harbour Chapter 3"),
-    ("Harbour: Book I", "Harbour: Book One"),
-    ("Harbour, Pt. A", "Harbour: Part A"),
-    ("Harbour No. 5", "Harbour: Number Five"),
-    ("Harbour XXX", "Harbour 30"),
-    ("Salt v. Storm", "Salt vs Storm"),
-    ("Seven Lamps", "7 Lamps"),
-    ("Thirteen Lamps", "13 Lamps"),
-]
-APART = [("X", "10"), ("The V", "5"), ("Ten", "10"), ("Keeper X", "Keeper 10"), ("Vol", "Volume")]
-APART += [("千と", "千年"), ("क", "कि"), ("か", "が"), ("!!!", "???"), ("The", "A")]
+SPELLINGS = written.rows(__file__, "spellings.txt")
+SPELLINGS.append(["equal", f"Salt{' ' * 10_000}Harbour", "Salt Harbour"])
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "equal"), [*((*p, True) for p in SPELLINGS), *((*p, False) for p in APART)]
-)
+@pytest.mark.parametrize(("verdict", "one", "other"), SPELLINGS)
 def test_spellings_of_a_title_are_equal_and_titles_of_every_script_stay_apart(
-    one: str, other: str, *, equal: bool
+    verdict: str, one: str, other: str
 ) -> None:
-    assert (normalise(one) == normalise(other)) is equal
+    assert (normalise(one) == normalise(other)) is (verdict == "equal")
 
 
 SITES: list[Site] = ["imdb", "metacritic", "rottentomatoes"]

@@ -6,6 +6,7 @@ from moviecrawler.items import TitleKind
 from moviecrawler.matching.comparing import FILMS, SERIES, Rule, compare, comparison_of, decide
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
+from tests import written
 
 ROWS: list[tuple[TitleKind, Rule]] = [
     *(("movie", rule) for rule in FILMS),
@@ -68,24 +69,7 @@ def test_other_directors_and_titles_that_only_contain_the_other_are_never_accept
 
 
 @pytest.mark.parametrize(
-    ("kind", "ours", "theirs", "decision"),
-    [
-        # Its own record has another number in its title; only a namesake without votes is left when
-        # the prefix is cut off.
-        (
-            "movie",
-            "The Long Way Home|2011||90",
-            "Harbour Kids: The Long Way Home|2011||89",
-            "review",
-        ),
-        # A series that began a year before, whose runtime is not known.
-        ("movie", "Lampo: Keepers of Light|1999", "Lampo: Keepers of Light|2000||82", "review"),
-        ("series", "Salt|2004|Ida Quarrie", "Salt|2026|Ida Quarrie", "accepted"),
-        ("series", "Salt|2009||4", "Salt|2004-2011||4", "accepted"),
-        ("series", "Salt|2004-2011||8", "Salt|2019||8", "refused"),
-        ("series", "Salt|2004||8|12", "Salt|2004||8", "review"),
-    ],
-    ids=["prefix", "a series", "runs", "began before", "began again", "hardly any votes"],
+    ("kind", "ours", "theirs", "decision"), written.rows(__file__, "namesakes.txt")
 )
 def test_titles_that_share_a_name_and_little_else_are_told_apart(
     kind: TitleKind, ours: str, theirs: str, decision: str
