@@ -41,7 +41,6 @@ _Number = Annotated[int, Meta(ge=1, le=LARGEST_ID)]
 
 
 class _Values(msgspec.Struct):
-    imdb_id: str | None = None
     tmdb_id: _Number | None = None
     tmdb_series_id: _Number | None = None
     title: _Title | None = None
@@ -53,14 +52,10 @@ class _Values(msgspec.Struct):
     popularity: Annotated[float, Meta(ge=0, le=100)] | None = None
 
 
+_IMDB_COLUMN = f"{ID_SITE}_id"
 _ID_COLUMNS = {f"{site}_id": site for site in SITES}
 _TMDB_COLUMNS = {"tmdb_id", "tmdb_series_id"}
-_Row = msgspec.defstruct(
-    "_Row",
-    [(column, str | None, None) for column, site in _ID_COLUMNS.items() if site != ID_SITE],
-    bases=(_Values,),
-)
-COLUMNS = _Row.__struct_fields__
+COLUMNS = tuple(dict.fromkeys([_IMDB_COLUMN, *_Values.__struct_fields__, *_ID_COLUMNS]))
 """The columns of the CSV, in any order and by any of their names; one of the first three, or `url`,
 is required. Ids may be given as URLs. An empty cell is not a value. Other columns are not read."""
 _FOUND_BY = "imdb_id, tmdb_id or tmdb_series_id"
@@ -74,32 +69,27 @@ def _title_of(row: SheetRow[str]) -> ImportRow:
     }
     cells["kind"] = kind_of(cells.get("kind", "")) or cells.get("kind", "")
     cells["year"] = year_of(cells.get("year", ""))
-    values = {
-        column: value
-        for column, value in msgspec.structs.asdict(converted(cells, row.location, _Row)).items()
-        if value is not None
-    }
-    if values.get("kind") == "series" and "tmdb_id" in values:
-        values.setdefault("tmdb_series_id", values.pop("tmdb_id"))
+    values = converted(cells, row.location, _Values)
+    if values.kind == "series":
+        values.tmdb_series_id = values.tmdb_series_id or values.tmdb_id
+        values.tmdb_id = None
+    if values.popularity is not None:
+        values.popularity = round(values.popularity, 1)
     site_ids = _ids_at(cells.get(_URL, ""))
     for column, site in _ID_COLUMNS.items():
-        text = values.pop(column, None)
-        if text is None:
-            continue
-        try:
-            site_ids[site] = _whole_title(site, text)
-        except ConfigurationError as error:
-            raise ConfigurationError(
-                f"{row.location}: {column} is {shown(text)}: {error}"
-            ) from error
+        if text := cells.get(column):
+            try:
+                site_ids[site] = _whole_title(site, text)
+            except ConfigurationError as error:
+                raise ConfigurationError(
+                    f"{row.location}: {column} is {shown(text)}: {error}"
+                ) from error
     imdb_id = site_ids.pop(ID_SITE, None)
-    if imdb_id is None and not values.keys() & _TMDB_COLUMNS:
+    if not (imdb_id or values.tmdb_id or values.tmdb_series_id):
         raise ConfigurationError(f"{row.location} has no {_FOUND_BY}")
-    if "popularity" in values:
-        values["popularity"] = round(values["popularity"], 1)
     return ImportRow(
         imdb_id=imdb_id,
-        **values,
+        **msgspec.structs.asdict(values),
         site_ids=site_ids,
         popularity_source="given",
         id_source="given",
@@ -157,7 +147,7 @@ class CsvTitles(FileSource):
 
     def _columns_of(self, header: list[str]) -> list[str]:
         columns = known_columns(header)
-        if not set(columns) & {f"{ID_SITE}_id", *_TMDB_COLUMNS, _URL}:
+        if not set(columns) & {_IMDB_COLUMN, *_TMDB_COLUMNS, _URL}:
             raise ConfigurationError(
                 f"{self.paths[0]} has no column {_FOUND_BY}; titles are found by these"
             )

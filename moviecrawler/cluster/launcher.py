@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from twisted.python.components import Componentized
 
     from moviecrawler.cluster.jobs import Outcome, RunEnd
-    from moviecrawler.cluster.state import JobStatus
 
 journal = Logger()
 P = ParamSpec("P")
@@ -154,13 +153,8 @@ class ClusterLauncher(Service):
 
     # --- A job ------------------------------------------------------------------------------------
 
-    def run_job(self, taken: JobStatus) -> None:
-        """Run the job that this node has taken."""
-        process = SpiderProcess(taken, self.totals)
-        self.jobs.append(process)
-        Deferred.fromCoroutine(self._run(process))
-
     async def _run(self, process: SpiderProcess) -> None:
+        """Run a job, and note how it ended."""
         report = process.report
         try:
             how, reason = await self._crawl(process)
@@ -318,4 +312,6 @@ class ClusterLauncher(Service):
         # A node that drains since drops the job. Its own next heartbeats queue it again, or another
         # node's once this one has left.
         if beat.taken is not None and not self.draining:
-            self.run_job(beat.taken)
+            process = SpiderProcess(beat.taken, self.totals)
+            self.jobs.append(process)
+            Deferred.fromCoroutine(self._run(process))

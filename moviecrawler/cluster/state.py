@@ -30,8 +30,6 @@ _REPLY_SECONDS = 3.0
 _SCRIPTS = ("put", "beat", "record_end", "cancel")
 
 _TOLERANCE_MS = TOLERANCE / timedelta(milliseconds=1)
-NODE_LOST = "node_lost"
-"""Counter of nodes whose heartbeats stopped before they left, which the scripts increment."""
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -323,7 +321,7 @@ class ClusterState:
             eggs=_sorted(eggs),
             nodes=nodes,
             lost={name.decode(): at / 1000 for name, at in lost},
-            nodes_lost=int(counters.get(NODE_LOST.encode(), 0)),
+            nodes_lost=int(counters.get(b"node_lost", 0)),
             results=results,
         )
         return self.seen
