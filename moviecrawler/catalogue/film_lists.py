@@ -30,7 +30,7 @@ from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annot
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
 from moviecrawler.sites import ID_SITE
-from moviecrawler.sites.ids import parse_title_id
+from moviecrawler.sites.ids import find_title_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -136,7 +136,7 @@ def read_titles(path: Path, left_out: list[str]) -> Iterator[Title]:
             continue
         facts = film.facts
         if film.site == ID_SITE and film.site_id is not None:
-            facts.imdb_id = facts.imdb_id or _imdb_id(film.site_id)
+            facts.imdb_id = facts.imdb_id or find_title_id(ID_SITE, film.site_id)
         if facts.imdb_id is None:
             left_out.append(f"{facts.title!r} has no IMDb id such as tt0111161")
         else:
@@ -177,7 +177,7 @@ def _value(column: str, cell: object) -> object:
     if column == "kind":
         return kind_of(text)
     if column == "imdb_id":
-        return _imdb_id(as_id(column, text))
+        return find_title_id(ID_SITE, as_id(column, text))
     with suppress(ValueError):
         if column == "release_date":
             return text if text.isdigit() and len(text) == len("1994") else parse_date(text)
@@ -185,13 +185,6 @@ def _value(column: str, cell: object) -> object:
             return parse_runtime(text)
         return text
     return None
-
-
-def _imdb_id(text: str) -> str | None:
-    try:
-        return parse_title_id(ID_SITE, text)
-    except ConfigurationError:
-        return None
 
 
 def _rows(path: Path) -> Iterator[SheetRow[str] | SheetRow[object]]:

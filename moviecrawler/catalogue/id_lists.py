@@ -13,7 +13,7 @@ from moviecrawler.basics.files import read_file
 from moviecrawler.basics.texts import shown
 from moviecrawler.catalogue.spreadsheets import SheetRow, as_id, known_columns, read_rows
 from moviecrawler.sites import SITES
-from moviecrawler.sites.ids import parse_title_id
+from moviecrawler.sites.ids import find_title_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -61,7 +61,7 @@ def read_films(homes: Mapping[Site, str], ids: str | None, file: str | None) -> 
 def _film(text: str, location: str, homes: Mapping[Site, str]) -> Film:
     film = Film(location=location)
     for site, home in homes.items():
-        if site_id := _id_of(site, text, home):
+        if site_id := find_title_id(site, text, home):
             film.ids[site] = site_id
     if not film.ids:
         example = SITES[next(iter(homes))].ids.example
@@ -149,16 +149,8 @@ def _id_in(site: Site, row: SheetRow[str], index: int, home: str) -> str | None:
     row_site = row.cells[row.columns.index("site")] if "site" in row.columns else site
     if column == "site_id" and row_site.strip().casefold() != site:
         return None
-    return _id_of(site, as_id(column, row.cells[index]), home)
+    return find_title_id(site, as_id(column, row.cells[index]), home)
 
 
 def _has_id(cells: Iterable[str], homes: Mapping[Site, str]) -> bool:
-    return any(_id_of(site, cell, home) for cell in cells for site, home in homes.items())
-
-
-def _id_of(site: Site, text: str, home: str) -> str | None:
-    """Return the id that a text is, or a URL has; None when it is none of the site."""
-    try:
-        return parse_title_id(site, text, home)
-    except ConfigurationError:
-        return None
+    return any(find_title_id(site, cell, home) for cell in cells for site, home in homes.items())

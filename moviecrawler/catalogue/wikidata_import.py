@@ -18,7 +18,7 @@ from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import opened, read_rows
 from moviecrawler.matching.comparing import WIKIDATA
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SITES
-from moviecrawler.sites.ids import parse_title_id, part_of_series
+from moviecrawler.sites.ids import find_title_id, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -122,9 +122,8 @@ def _valid(column: str, value: str) -> str | None:
         return (
             value if value.isdigit() and value.isascii() and 0 < int(value) <= LARGEST_ID else None
         )
-    try:
-        site_id = parse_title_id(column, value)
-    except ConfigurationError:
+    site_id = find_title_id(column, value)
+    if site_id is None:
         return None
     part = part_of_series(column, site_id)
     if part is None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from msgspec import json
 
-from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.database.records import decode, text_of
 from moviecrawler.matching.normalise import split_words
 from moviecrawler.sites import SITES
-from moviecrawler.sites.ids import parse_title_id
+from moviecrawler.sites.ids import find_title_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,11 +135,8 @@ def find_titles(tables: SchemaTables, words: Sequence[str]) -> list[int]:
 
 def _ids(text: str) -> list[tuple[str, str]]:
     """Return what a text may be the id or the URL of."""
-    found = []
-    for site in SITES:
-        with suppress(ConfigurationError):
-            found.append((site, parse_title_id(site, text)))
-    return found
+    ids = [(site, find_title_id(site, text)) for site in SITES]
+    return [(site, site_id) for site, site_id in ids if site_id is not None]
 
 
 def read_title(tables: SchemaTables, title_id: int) -> WholeTitle:

@@ -20,7 +20,7 @@ import msgspec
 from scrapy import signals
 from scrapy.exceptions import DropItem
 
-from moviecrawler.basics.errors import ConfigurationError, InvalidItemError
+from moviecrawler.basics.errors import InvalidItemError
 from moviecrawler.basics.texts import on_one_line, shortened, without_controls
 from moviecrawler.basics.values import parse_date
 from moviecrawler.items import HISTOGRAM_BARS, Batch, ListPage, Miss, Movie, Offer
@@ -39,8 +39,8 @@ from moviecrawler.sites.fields import (
 )
 from moviecrawler.sites.ids import (
     check_site,
+    find_title_id,
     id_in_url,
-    parse_title_id,
     part_of_series,
     site_of,
     title_url,
@@ -432,7 +432,4 @@ def _is_date(text: str) -> bool:
 
 
 def _is_id(site: Site, text: str) -> bool:
-    try:
-        return parse_title_id(site, text) == text
-    except ConfigurationError:
-        return False
+    return find_title_id(site, text) == text

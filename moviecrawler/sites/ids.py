@@ -246,19 +246,25 @@ def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
     >>> parse_title_id("metacritic", "https://www.metacritic.com/movie/dune/")
     'movie/dune'
     """
+    site_id = find_title_id(site, text, home)
+    if site_id is None:
+        raise ConfigurationError(
+            f"{shown(text.strip())} is not a title of {site}; "
+            f"give an id such as {SITES[site].ids.example}, or its URL"
+        )
+    return site_id
+
+
+def find_title_id(site: Site, text: str, home: str | None = None) -> str | None:
+    """Return the id as `parse_title_id` does; None when the text is neither an id nor a URL."""
     text = text.strip()
     candidate: str | None = text.strip("/")
     if "://" in text:
         candidate = (
             id_in_url(site, text) if site_of(text) == site or _is_below(home, text) else None
         )
-    found = None if candidate is None else _ID[site].fullmatch(candidate)
-    if found is None:
-        raise ConfigurationError(
-            f"{shown(text)} is not a title of {site}; "
-            f"give an id such as {SITES[site].ids.example}, or its URL"
-        )
-    return _canonical_id(site, found)
+    match = _ID[site].fullmatch(candidate or "")
+    return None if match is None else _canonical_id(site, match)
 
 
 def _is_below(home: str | None, url: str) -> bool:
