@@ -17,7 +17,7 @@ from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt,
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.sites.ids import id_in_url
 from moviecrawler.sites.imdb import values
-from moviecrawler.sites.imdb.props import PageProps, page_props
+from moviecrawler.sites.imdb.props import page_props
 from moviecrawler.sites.imdb.title import extract_title, identify, read_full_credits, stated_id
 from moviecrawler.sites.scores import linked_score
 from moviecrawler.sites.titles import (
@@ -55,11 +55,12 @@ def title(body: bytes) -> Page:
 
     Raises ExtractionError when it doesn't say which title it is about.
     """
-    props = attempt(page_props, body) or PageProps()
-    content = props.content_data
+    props = attempt(page_props, body) or {}
+    content = props.get("contentData")
     if isinstance(content, dict) and "categories" in content:
         return Page(site="imdb", kind="fullcredits", movie=finished(read_full_credits(content)))
-    sources = props.titles
+    objects = (props.get("aboveTheFoldData"), props.get("mainColumnData"))
+    sources = [source for source in objects if isinstance(source, dict) and source]
     try:
         found = identify(sources) if sources else _linked(body)
         is_linked = not sources
@@ -118,7 +119,7 @@ def chart(body: bytes) -> Page:
 
 def _charted(body: bytes) -> list[Entry]:
     """Return the rows of a chart by the page's data. Raises ShapeError."""
-    data = page_props(body).page_data
+    data = get_path(page_props(body), "pageData")
     if get_path(data, "topGrossingReleases") is not None:
         # A release that has no title on IMDb yet has an empty list.
         titles = (

@@ -5,10 +5,9 @@ Most of the script are translations, tracking and further reading.
 
 from typing import Any, TypedDict
 
-import msgspec
-
-from moviecrawler.extract.dig import JsonObject
-from moviecrawler.extract.embedded import decode_json_as, script
+from moviecrawler.extract.dig import JsonObject, get_path
+from moviecrawler.extract.embedded import decode_json, decode_json_as, script
+from moviecrawler.extract.findings import ShapeError
 from moviecrawler.sites.imdb.title import KEYS
 
 
@@ -38,35 +37,34 @@ _LARGE = {
 _Title = TypedDict("_Title", dict.fromkeys(KEYS, Any) | _LARGE, total=False)  # type: ignore[misc]
 
 
-class PageProps(msgspec.Struct, rename="camel"):
-    """What is read of a page's script; None where it has no such key."""
-
-    above_the_fold_data: _Title | None = None
-    main_column_data: _Title | None = None
-    page_data: object = None
-    """A chart."""
-    content_data: object = None
-    """The page of full credits."""
-
-    @property
-    def titles(self) -> list[JsonObject]:
-        """The objects about a page's title."""
-        objects: tuple[object, ...] = (self.above_the_fold_data, self.main_column_data)
-        return [title for title in objects if isinstance(title, dict) and title]
+class _PageProps(TypedDict, total=False):
+    aboveTheFoldData: _Title | None
+    mainColumnData: _Title | None
+    pageData: Any
+    contentData: Any
 
 
-class _Props(msgspec.Struct, rename="camel"):
-    page_props: PageProps
+class _Props(TypedDict, total=False):
+    pageProps: _PageProps
 
 
-class _NextData(msgspec.Struct):
+class _NextData(TypedDict, total=False):
     props: _Props
 
 
-def page_props(body: bytes) -> PageProps:
-    """Return what a page's script holds; all is None when the page has no such script.
+def page_props(body: bytes) -> JsonObject | None:
+    """Return what a page's script holds; None when the page has no such script.
 
     Raises ShapeError when it has no page properties, or the page ends inside it.
     """
     raw = script(body, "__NEXT_DATA__")
-    return PageProps() if raw is None else decode_json_as(raw, _NextData).props.page_props
+    if raw is None:
+        return None
+    try:
+        data: object = decode_json_as(raw, _NextData)
+    except ShapeError:  # something is not of the expected type
+        data = decode_json(raw)
+    props = get_path(data, "props", "pageProps")
+    if not isinstance(props, dict):
+        raise ShapeError("page", "the script has no pageProps")
+    return props
