@@ -1,7 +1,5 @@
 """The time, as finely as every store can keep it."""
 
-from __future__ import annotations
-
 import os
 import time
 from datetime import UTC, datetime, timedelta

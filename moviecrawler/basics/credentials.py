@@ -1,7 +1,5 @@
 """Finding passwords and tokens in text, and replacing them. Pure."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import unquote
 

@@ -1,7 +1,5 @@
 """Every error that this project raises on purpose, each with a sentence that says what to do."""
 
-from __future__ import annotations
-
 from moviecrawler.basics.texts import shortened
 
 LONGEST_REASON = 500

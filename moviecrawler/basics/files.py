@@ -1,7 +1,5 @@
 """Reading whole files, of the package and of users; running those of SQL in SQLite."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import stat

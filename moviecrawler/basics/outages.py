@@ -1,7 +1,5 @@
 """Whether a service is unavailable."""
 
-from __future__ import annotations
-
 
 class Outage:
     """Whether a service is unavailable now, so that an outage is logged once."""

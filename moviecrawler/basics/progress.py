@@ -1,15 +1,10 @@
 """Lines of progress of long work, each with what is left."""
 
-from __future__ import annotations
-
 import logging
 import time
+from collections.abc import Callable
 from threading import Event, Thread
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
+from typing import Self
 
 logger = logging.getLogger(__name__)
 """Gets the lines of a crawl: a terminal shows what is logged here, and warnings."""

@@ -1,7 +1,5 @@
 """What the URLs of services say: of Redis, of a proxy, of a bucket's server. Pure."""
 
-from __future__ import annotations
-
 from urllib.parse import SplitResult, urlsplit
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})

@@ -1,7 +1,5 @@
 """Cleans and shortens texts in the same way for all stores, the catalogue and the log."""
 
-from __future__ import annotations
-
 import re
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")

@@ -4,8 +4,6 @@ Every function takes the text of one value and raises ValueError when it is not 
 guessed, and nothing that can't be read becomes 0.
 """
 
-from __future__ import annotations
-
 import re
 from calendar import month_name
 from datetime import date

@@ -9,15 +9,10 @@ Objects and arrays are resolved member by member, when somebody looks at one: mo
 never looked at.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from moviecrawler.extract.embedded import decode_json
 from moviecrawler.extract.findings import ShapeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _UNDEFINED = (-1, -2)
 """References that are not elements: undefined, and a hole in an array."""

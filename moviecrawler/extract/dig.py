@@ -4,19 +4,14 @@ A key that is missing or null on the way gives None: the page has no such value.
 type than expected is a ShapeError: the page has one that we can't read.
 """
 
-from __future__ import annotations
-
 import html
 import math
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from moviecrawler.basics.texts import fold
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
 
 _T = TypeVar("_T")
 

@@ -1,23 +1,18 @@
 """Finds the data in a page's scripts by its bytes, and decodes it without a tree of the page."""
 
-from __future__ import annotations
-
 import functools
 import html
 import json
 import re
 import traceback
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.extract.findings import ShapeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 _T = TypeVar("_T")
 

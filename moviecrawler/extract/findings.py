@@ -11,15 +11,11 @@ at its position in one layout. It returns one of three:
 It raises one of UNREADABLE when it can't understand what is there; the field is then unknown, too.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
+from typing import Any, Literal, ParamSpec, TypeVar, get_args
 
 from moviecrawler.items import Movie, RelatedTitle, Role, Score
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
 
 
 class Absence(Enum):

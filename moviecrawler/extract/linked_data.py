@@ -4,12 +4,10 @@ All sites use it. A key missing from JSON-LD means "unknown", never "absent"; it
 truncated. Each site's extractors name the fields on which its JSON-LD is right.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import parse_count, parse_decimal, parse_runtime
 from moviecrawler.extract.dig import (
@@ -30,11 +28,7 @@ from moviecrawler.extract.findings import (
     attempt,
 )
 from moviecrawler.extract.people import Person, new_credits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from moviecrawler.items import Credit, Role, TitleKind
+from moviecrawler.items import Credit, Role, TitleKind
 
 KINDS: dict[str, TitleKind] = {
     "Movie": "movie",

@@ -3,17 +3,12 @@
 There is one of each, without what follows visitors.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 from urllib.parse import unquote
 
 from moviecrawler.extract.findings import first_of_each
 from moviecrawler.items import Offer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _REDIRECT = re.compile(
     r"https?://(?:click\.justwatch\.com(?=[/?#]|$)[^?#]*|[^/?#]+/c/\d+/\d+/\d+)"

@@ -1,16 +1,11 @@
 """The people of a title, as all sites have them."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from moviecrawler.extract.findings import first_of_each
 from moviecrawler.items import Credit, Role
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 _PERSON_ID = re.compile(r"/(nm\d{7,10}|(?:person|celebrity)/[^/?#\s]+)")
 """`nm0000206` on IMDb, `person/…` on Metacritic, `celebrity/…` on Rotten Tomatoes."""

@@ -1,35 +1,29 @@
 """The replica's web servers: one process, one event loop, a port for each site."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import msgspec
 from aiohttp import web
 from isal import isal_zlib
 
 from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.items import Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.options import Fault, Options
 from moviecrawler.replica.sources import MARKUP, Answer, Source
 from moviecrawler.sites import SITES
 from moviecrawler.sites.replicas import SeededRandom, replica_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moviecrawler.items import Site
 
 _CONTROL = "/__replica__/"
 _REDIRECTED = "replica_redirected"

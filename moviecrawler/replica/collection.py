@@ -1,9 +1,9 @@
 """The replica's collection: generated items of films and series, which are what its pages say."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
+from datetime import date
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from moviecrawler.items import Amount, AmountKind, Award, Movie, RelatedTitle, Site
 from moviecrawler.replica.items import Rating, add_facts, character, people, rate
@@ -22,11 +22,6 @@ from moviecrawler.sites.replicas import (
     replica_of,
 )
 from moviecrawler.sites.titles import new_title
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import date
-
 
 MOVIES_PER_SERIES = 100
 _VOTES_TO_RANK = 25_000

@@ -3,19 +3,15 @@
 They are written to files once.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from moviecrawler.items import Movie
-    from moviecrawler.replica.collection import Collection
+from moviecrawler.items import Movie
+from moviecrawler.replica.collection import Collection
 
 _NULL = r"\N"
 _COLUMNS = {

@@ -1,16 +1,11 @@
 """What IMDb says of one title. Each other site makes its items of that, in its module `replica`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from moviecrawler.items import Credit, Movie, Role, Score
 from moviecrawler.sites import ID_SITE, SCORE_SITES, SITES
 from moviecrawler.sites.replicas import WORDS, SeededRandom, Title, person_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
 
 _FIRST_PERSON = 1_000_000
 

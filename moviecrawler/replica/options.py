@@ -3,20 +3,16 @@
 Some options can be changed while it runs.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import msgspec
 from msgspec import Meta
 
 from moviecrawler import options
 from moviecrawler.basics.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TODAY = date(2026, 11, 1)
 """The replica's date: titles without a release before it are upcoming and unrated."""

@@ -4,12 +4,11 @@ What a series is like depends on its index (`SHAPES`). Running series begin anot
 year of TODAY, each on a day of its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from moviecrawler.items import Movie
 from moviecrawler.replica.items import Rating, add_facts, imdb_scores, people, rate
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.titles import FIRST_SERIES_ID, IDS_OF_SERIES, OTHERS, Titles
@@ -17,9 +16,6 @@ from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.ids import title_url
 from moviecrawler.sites.replicas import WORDS, Name, SeriesDraft, Title, replica_of
 from moviecrawler.sites.titles import new_title
-
-if TYPE_CHECKING:
-    from moviecrawler.items import Movie
 
 _BETWEEN_SEASONS = timedelta(364)
 _BETWEEN_EPISODES = timedelta(7)

@@ -1,12 +1,11 @@
 """Answers requests under the sites' own paths."""
 
-from __future__ import annotations
-
 import functools
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
@@ -15,18 +14,13 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, Stric
 from markupsafe import Markup as HtmlText
 
 from moviecrawler.basics.files import read_package_file
+from moviecrawler.items import Site
+from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import FILES, Dataset
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import title_url
+from moviecrawler.sites.profile import Sitemap
 from moviecrawler.sites.replicas import WORDS, Markup, SeededRandom, replica_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from moviecrawler.items import Site
-    from moviecrawler.replica.collection import Collection
-    from moviecrawler.sites.profile import Sitemap
 
 MARKUP = tomllib.loads(read_package_file("moviecrawler.replica", "markup.toml"))
 

@@ -3,20 +3,14 @@
 Films are in `collection.py`, series in `series.py`.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from moviecrawler.items import Movie, Site
+from moviecrawler.replica.items import Rating
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.replicas import Name, SeededRandom, Title, replica_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from moviecrawler.items import Movie, Site
-    from moviecrawler.replica.items import Rating
 
 OTHERS = tuple(site for site in SITES if site != ID_SITE)
 CHART_SIZE = 250

@@ -5,18 +5,13 @@ unknown, and `Movie.unknown_fields` names it by its column. Readers and profiles
 `Movie`, or a part of one such as `scores.imdb` or `scores.imdb.count`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterable
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from moviecrawler.items import AmountKind, Movie, Relation, Role, Score, Site, TitleKind
 from moviecrawler.sites import ID_SITE, SCORE_SITES, SCORES, SITES
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
 
 TYPES: dict[str, Any] = get_type_hints(Movie)
 """The type of each field of a movie, without its bounds. What all fields of a type have in common

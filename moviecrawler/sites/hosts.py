@@ -1,18 +1,12 @@
 """Which hosts a crawl of a site asks, by the settings, and how it names itself."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.items import Site
 from moviecrawler.sites import ID_SITE, SITES
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moviecrawler.items import Site
-
-    Settings = Mapping[str, str]
+Settings = Mapping[str, str]
 
 
 def hosts_of(site: Site, settings: Settings) -> dict[str, str]:

@@ -1,16 +1,11 @@
 """Decides whether a page is that of the title that was requested. Pure."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from moviecrawler.items import Movie, Page, Site
 from moviecrawler.sites.ids import id_in_url, is_same_id, part_of_series
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from moviecrawler.items import Movie, Page, Site
 
 ALIAS = "alias"
 """The reason of a redirect that no response made: an alias led from the requested id to another."""

@@ -1,20 +1,15 @@
 """Converts between ids and URLs of titles."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.texts import shown
+from moviecrawler.items import Site, TitleKind
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SITES
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from moviecrawler.items import Site, TitleKind
-    from moviecrawler.sites.profile import SeriesIds, Spelling
+from moviecrawler.sites.profile import SeriesIds, Spelling
 
 _UNKNOWN_PART = "/(?i:season[-_0-9]|s[0-9]|specials)"
 """Rejects season URLs in an unknown spelling, such as /season-one, so that they are not taken for

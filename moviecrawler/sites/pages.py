@@ -1,17 +1,11 @@
 """Reading a page of unknown kind: which site and page it is, then what it says."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from moviecrawler.basics.errors import ExtractionError
 from moviecrawler.extract.dig import get_text
 from moviecrawler.extract.embedded import decode_json, reader, stated_addresses
+from moviecrawler.items import Page
 from moviecrawler.sites import SITES
 from moviecrawler.sites.ids import site_of
-
-if TYPE_CHECKING:
-    from moviecrawler.items import Page
 
 
 def read_page(body: bytes, url: str | None = None) -> Page:

@@ -4,21 +4,16 @@ A profile is imported whenever the program starts, and readers only when a page 
 the module of a profile imports nothing but this one.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from types import ModuleType
+from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from moviecrawler.basics.errors import ConfigurationError, ExtractionError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from types import ModuleType
-
-    from moviecrawler.items import Page, ScoreKind, Site, TitleKind
+from moviecrawler.items import Page, ScoreKind, Site, TitleKind
 
 NAME = r"(?!\.{1,2}(?:/|$))[^/\s?#\x00-\x1f\x7f-\x9f]{1,300}"
 """A pattern of a segment of a path that names a title, such as `the_wire`. It is not one that leads

@@ -3,14 +3,14 @@
 The pages of a site are functions of made-up titles: they know neither server nor faults.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cache
 from random import Random
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
+from typing import Literal, Protocol, TypeVar, cast
 
 import msgspec
 from anyascii import anyascii
@@ -20,10 +20,6 @@ from moviecrawler.extract.linked_data import KINDS
 from moviecrawler.items import Movie, Offer, RelatedTitle, Score, ScoreKind, Site
 from moviecrawler.sites import SCORES, SITES
 from moviecrawler.sites.titles import new_title
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import date
 
 _T = TypeVar("_T")
 

@@ -1,8 +1,7 @@
 """Titles as pages name them, and the seasons that a series' page lists."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from moviecrawler.extract import linked_data
 from moviecrawler.extract.dig import JsonObject, get_text
@@ -19,10 +18,6 @@ from moviecrawler.sites.ids import (
     site_of,
     title_url,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 MOST_SEASONS = 500
 """The most seasons of one series; the longest known has about a hundred."""

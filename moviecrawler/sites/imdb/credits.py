@@ -3,11 +3,9 @@
 They are read at each position that a role has had since 2022.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from moviecrawler.extract.dig import (
     JsonObject,
@@ -21,10 +19,6 @@ from moviecrawler.extract.dig import (
 from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError
 from moviecrawler.extract.people import one_of_each, without_notes
 from moviecrawler.items import Credit, Role
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
 
 PERSON_ID = re.compile(r"nm\d{7,10}")
 

@@ -3,16 +3,10 @@
 Their data is in `__NEXT_DATA__`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from moviecrawler.items import Credit, Movie
 from moviecrawler.sites.replicas import Collection, Markup, Refusal, Title
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _POPULAR_SIZE = 100
 _BOX_OFFICE_SIZE = 10

@@ -3,10 +3,9 @@
 IMDb's pages have had these objects since 2022. A field that has moved gets one more path.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from moviecrawler.extract.dig import (
     FieldPath,
@@ -24,10 +23,6 @@ from moviecrawler.items import AmountKind, Role, TitleKind
 from moviecrawler.sites.imdb import values
 from moviecrawler.sites.imdb.credits import CREDIT_KEYS, credit_readers, of_full_credits
 from moviecrawler.sites.titles import new_title, parse_imdb_id, stated_title
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _NAMES = ("id", "titleText", "originalTitleText", "titleType")
 _NODE_TEXTS = parse_texts("node", "text")

@@ -3,10 +3,8 @@
 Each function takes the value at a path and returns that of a field, ABSENT or None.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from moviecrawler.basics.values import check_runtime, check_year, iso_date
 from moviecrawler.extract.dig import (
@@ -38,10 +36,6 @@ from moviecrawler.items import (
 )
 from moviecrawler.sites.scores import new_score
 from moviecrawler.sites.titles import parse_imdb_id
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 TITLE_KINDS: dict[str, TitleKind] = {
     "movie": "movie",

@@ -1,9 +1,6 @@
 """Metacritic: its profile."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from moviecrawler.items import TitleKind
 from moviecrawler.sites.profile import (
     NAME,
     USUAL_FIELDS,
@@ -17,9 +14,6 @@ from moviecrawler.sites.profile import (
     Spelling,
     TitleList,
 )
-
-if TYPE_CHECKING:
-    from moviecrawler.items import TitleKind
 
 _OPINIONS = ("liked", "neutral", "disliked", "sentiment")
 _FINDER = "/finder/metacritic/web"

@@ -6,12 +6,10 @@ The `product` of a season's page is the series. The season's scores link to the 
 real episode's page is unknown, and the replica uses that of its season.
 """
 
-from __future__ import annotations
-
 import functools
 import json
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from moviecrawler.items import Award, Movie, Score, ScoreKind
 from moviecrawler.sites.metacritic.values import IMAGES
@@ -32,10 +30,6 @@ from moviecrawler.sites.replicas import (
     slugify,
     with_facts_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 ROBOTS = """
 User-agent: *

@@ -4,10 +4,7 @@ Most are in the component `product`; scores, offers and similar titles are compo
 A field that has moved gets one more path.
 """
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import check_year
 from moviecrawler.extract.dig import (
@@ -24,13 +21,11 @@ from moviecrawler.extract.dig import (
     readers,
 )
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt
+from moviecrawler.items import Movie, ScoreKind
 from moviecrawler.sites.ids import part_of_series
 from moviecrawler.sites.metacritic import values
 from moviecrawler.sites.metacritic.values import id_in, parse_score, refuse_errors
 from moviecrawler.sites.titles import listed_seasons, parse_imdb_id, stated_title
-
-if TYPE_CHECKING:
-    from moviecrawler.items import Movie, ScoreKind
 
 Components = dict[str | None, object]
 """The components of a page by their names, each with its `data` and `errors`."""

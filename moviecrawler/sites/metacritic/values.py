@@ -3,11 +3,9 @@
 Each function takes the value at a path and returns that of a field, ABSENT or None.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from moviecrawler.basics.values import check_runtime, check_year, parse_date
 from moviecrawler.extract.dig import (
@@ -44,10 +42,6 @@ from moviecrawler.sites import SCORES, SITES
 from moviecrawler.sites.ids import id_in_url, part_of_series
 from moviecrawler.sites.scores import check_average, new_score
 from moviecrawler.sites.titles import new_title
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _SEASON_IN_TITLE = re.compile(r"[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
 _ENOUGH_REVIEWS = 4

@@ -3,11 +3,11 @@
 That is details, cast, seasons, offers, similar titles and the critics' consensus.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+
+from parsel import Selector
 
 from moviecrawler.basics.texts import fold
 from moviecrawler.basics.values import parse_date, parse_year
@@ -27,12 +27,6 @@ from moviecrawler.items import Movie, Offer, OfferKind, RelatedTitle
 from moviecrawler.sites.ids import id_in_url
 from moviecrawler.sites.rottentomatoes.values import score, slot
 from moviecrawler.sites.titles import listed_seasons, new_title
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from parsel import Selector
-
 
 Rows = dict[str, list[tuple[str, str | None]]]
 """The rows of the list of details, by the names that they have here: their parts, each with its

@@ -5,11 +5,11 @@ its head in `#media-hero-json`. `rottentomatoes_title` has the position of each 
 these scripts are read from JSON-LD.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+
+from parsel import Selector
 
 from moviecrawler.basics.values import parse_date
 from moviecrawler.extract import linked_data
@@ -23,12 +23,6 @@ from moviecrawler.sites.rottentomatoes import markup, values
 from moviecrawler.sites.rottentomatoes.title import read_title
 from moviecrawler.sites.scores import linked_score
 from moviecrawler.sites.titles import finished, new_entry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from parsel import Selector
-
 
 _OPENING = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 

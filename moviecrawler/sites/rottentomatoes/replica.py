@@ -3,11 +3,9 @@
 Pages have scripts of JSON, a list of details, and JSON-LD.
 """
 
-from __future__ import annotations
-
 import base64
+from collections.abc import Mapping
 from datetime import date
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from moviecrawler.items import Movie, Offer, Score, ScoreKind
@@ -29,10 +27,6 @@ from moviecrawler.sites.replicas import (
     slugify,
     with_facts_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 ROBOTS = """
 User-agent: *

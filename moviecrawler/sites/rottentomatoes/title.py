@@ -5,12 +5,11 @@ gets one more path. `RottenTomatoes.context.*` is never read: it holds what othe
 the same server process.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+
+from parsel import Selector
 
 from moviecrawler.basics.values import check_year, parse_runtime
 from moviecrawler.extract import linked_data
@@ -33,10 +32,6 @@ from moviecrawler.items import Role, Score, ScoreKind
 from moviecrawler.sites.rottentomatoes import markup, values
 from moviecrawler.sites.scores import linked_score
 from moviecrawler.sites.titles import new_title, stated_title
-
-if TYPE_CHECKING:
-    from parsel import Selector
-
 
 _SCORE_PATHS: dict[ScoreKind, tuple[str, ...]] = {
     "tomatometer": ("criticsScore", "scoreboard.tomatometerScore"),

@@ -3,11 +3,10 @@
 Each function takes the value at a path and returns that of a field, ABSENT or None.
 """
 
-from __future__ import annotations
-
 import re
 from functools import partial
-from typing import TYPE_CHECKING
+
+from parsel import Selector, SelectorList
 
 from moviecrawler.basics.values import parse_count, parse_date, parse_decimal, parse_year
 from moviecrawler.extract.dig import FieldPath, get_path, get_size, get_text, parse_at
@@ -22,10 +21,6 @@ from moviecrawler.extract.findings import (
 from moviecrawler.extract.trees import text_of
 from moviecrawler.items import Amount, Score, ScoreKind
 from moviecrawler.sites.scores import check_average, new_score
-
-if TYPE_CHECKING:
-    from parsel import Selector, SelectorList
-
 
 _UNSCORED = re.compile(r"^[\s–-]*%?$|^N/A%?$", re.IGNORECASE)  # noqa: RUF001 - the site's dashes
 _PERCENT = re.compile(r"^(\d{1,3})\s*%?$", re.ASCII)
