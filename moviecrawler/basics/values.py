@@ -58,11 +58,11 @@ def parse_count(text: str) -> int:
     >>> parse_count("737,977"), parse_count("2.5M"), parse_count("5,000+ Ratings")
     (737977, 2500000, 5000)
     """
-    found = _COUNT.match(text.strip())
-    if not found:
+    match = _COUNT.match(text.strip())
+    if not match:
         raise ValueError(f"{text!r} is not a count")
-    whole, _, decimals = found["number"].replace(",", "").partition(".")
-    unit = found["unit"].lower()
+    whole, _, decimals = match["number"].replace(",", "").partition(".")
+    unit = match["unit"].lower()
     if decimals and not unit:
         raise ValueError(f"{text!r} is not a count")
     scale: int = 10 ** len(decimals)
@@ -76,10 +76,10 @@ def parse_runtime(text: str) -> int:
     [142, 126, 131, 118, 95]
     """
     text = text.strip()
-    found = _ISO_DURATION.match(text) or _WORDED_DURATION.match(text)
-    if not found:
+    match = _ISO_DURATION.match(text) or _WORDED_DURATION.match(text)
+    if not match:
         raise ValueError(f"{text!r} is not a duration")
-    parts = found.groupdict()
+    parts = match.groupdict()
     minutes = int(parts.get("days") or 0) * 1440 + int(parts["h"] or 0) * 60 + int(parts["m"] or 0)
     return check_runtime(minutes)
 
@@ -104,10 +104,10 @@ def parse_year(text: str) -> int:
     >>> parse_year("(1994)"), parse_year("TV Series 2005-2022")
     (1994, 2005)
     """
-    found = _YEAR.search(text)
-    if not found:
+    match = _YEAR.search(text)
+    if not match:
         raise ValueError(f"{text!r} names no year")
-    return int(found[1])
+    return int(match[1])
 
 
 def iso_date(year: int, month: int, day: int | None = None) -> str:
@@ -128,10 +128,10 @@ def parse_date(text: str) -> str:
     ('2021-10-22', '2008-07-24', '2000-12')
     """
     text = text.strip()
-    found = next(filter(None, (form.match(text) for form in _DATE_FORMS)), None)
-    if found is None:
+    match = next(filter(None, (form.match(text) for form in _DATE_FORMS)), None)
+    if match is None:
         raise ValueError(f"{text!r} is not a date")
-    parts = found.groupdict()
+    parts = match.groupdict()
     month = int(parts["m"]) if "m" in parts else _month_number(parts["month"])
     day = parts.get("d")
     return iso_date(int(parts["y"]), month, int(day) if day else None)

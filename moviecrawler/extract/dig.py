@@ -130,8 +130,8 @@ def parse_at(parse: Callable[..., _T | NoValue], data: object, *path: str) -> _T
         data = data[step]
     if data is None:
         return ABSENT if path else None
-    found = parse(data)
-    return ABSENT if data == found == [] else found
+    value = parse(data)
+    return ABSENT if data == value == [] else value
 
 
 def parse_texts(*leaf: str) -> Callable[[object], list[str] | None]:
@@ -141,8 +141,8 @@ def parse_texts(*leaf: str) -> Callable[[object], list[str] | None]:
     """
 
     def parse(listed: object) -> list[str] | None:
-        found = [get_text(item, *leaf) for item in get_items(listed)]
-        return None if None in found else [each for each in found if each]
+        texts = [get_text(item, *leaf) for item in get_items(listed)]
+        return None if None in texts else [each for each in texts if each]
 
     return parse
 
@@ -162,11 +162,11 @@ def readers(
 
 
 def extract_fields(
-    found: Findings, fields: Iterable[FieldPath], sources: Collection[object]
+    findings: Findings, fields: Iterable[FieldPath], sources: Collection[object]
 ) -> None:
     """Set each of the fields to the first value at its paths in the objects."""
     for each in fields:
-        found.set_first(each.field, *readers(each.parse, sources, *each.paths))
+        findings.set_first(each.field, *readers(each.parse, sources, *each.paths))
 
 
 def _name(path: tuple[str, ...]) -> str:

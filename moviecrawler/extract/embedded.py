@@ -110,8 +110,8 @@ def stated_addresses(body: bytes) -> Iterator[str]:
     """
     tags = (tag[0] for tag in _LINK.finditer(body) if tag.end() - tag.start() <= _LONGEST_TAG)
     for tag in islice(filter(_STATES_ADDRESS.search, tags), _MOST_ADDRESSES):
-        if found := _ADDRESS.search(tag):
-            yield html.unescape(decode_text(next(filter(None, found.groups()), b""))).strip()
+        if match := _ADDRESS.search(tag):
+            yield html.unescape(decode_text(next(filter(None, match.groups()), b""))).strip()
 
 
 def scripts(body: bytes, sign: bytes) -> Iterator[bytes]:

@@ -61,37 +61,37 @@ class Findings:
 
         The field is one of `Movie`, or a part such as `scores.imdb`. It is stated absent only where
         no other position has a value or is unreadable. Does nothing where the field has a value, or
-        belongs to a score (`scores.imdb.reviews`) that has not been found.
+        belongs to a score (`scores.imdb.reviews`) that has not been value.
         """
         score = field.rpartition(".")[0]
         is_without_score = "." in score and self._states.get(score) != "found"
         if self._states.get(field) == "found" or is_without_score:
             return
         try:
-            found = first(*readers)
+            value = first(*readers)
         except UNREADABLE:
             self._states[field] = "unreadable"
             return
-        if found is ABSENT:
+        if value is ABSENT:
             self._states.setdefault(field, "absent")
-        elif found is not None:
+        elif value is not None:
             self._states[field] = "found"
-            self._set(field, found)
+            self._set(field, value)
 
-    def _set(self, field: str, found: Any) -> None:
+    def _set(self, field: str, value: Any) -> None:
         name, _, part = field.partition(".")
         kind, _, fact = part.partition(".")
         if fact:
-            setattr(self.movie.score(kind), fact, found)
+            setattr(self.movie.score(kind), fact, value)
         elif name == "credits":
-            self.movie.credits += found
+            self.movie.credits += value
         elif name == "related":
             # Some lists of similar titles name the title itself.
-            self.movie.related += [title for title in found if title.site_id != self.movie.site_id]
+            self.movie.related += [title for title in value if title.site_id != self.movie.site_id]
         elif part:
-            getattr(self.movie, name).append(found)
+            getattr(self.movie, name).append(value)
         else:
-            setattr(self.movie, name, found)
+            setattr(self.movie, name, value)
 
     @property
     def absent(self) -> set[str]:
@@ -121,14 +121,14 @@ def first(*readers: Callable[[], _T | NoValue]) -> _T | NoValue:
     unreadable: Exception | None = None
     for reader in readers:
         try:
-            found = reader()
+            value = reader()
         except UNREADABLE as error:
             unreadable = error
             continue
-        if isinstance(found, Absence):
+        if isinstance(value, Absence):
             absent = ABSENT
-        elif found is not None and found != []:
-            return found
+        elif value is not None and value != []:
+            return value
     if unreadable is not None:
         raise unreadable
     return absent
@@ -152,4 +152,4 @@ def scores_of(*readers: Callable[[], object]) -> list[Score]:
 
     A row of a list states no absence.
     """
-    return [found for reader in readers if isinstance(found := attempt(reader), Score)]
+    return [score for reader in readers if isinstance(score := attempt(reader), Score)]

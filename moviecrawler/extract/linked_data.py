@@ -86,7 +86,7 @@ def _members(data: object) -> Iterator[JsonObject]:
         yield from _members(member)
 
 
-def extract_fields(found: Findings, linked: JsonObject, fields: Iterable[FieldPath]) -> None:
+def extract_fields(findings: Findings, linked: JsonObject, fields: Iterable[FieldPath]) -> None:
     """Set the fields that have no value yet from a title's JSON-LD. A 0 there states nothing."""
 
     def value(convert: Callable[..., object], path: str) -> object:
@@ -94,7 +94,7 @@ def extract_fields(found: Findings, linked: JsonObject, fields: Iterable[FieldPa
         return None if stated is ABSENT or stated == 0 else stated
 
     for each in fields:
-        found.set_first(each.field, *(partial(value, each.parse, path) for path in each.paths))
+        findings.set_first(each.field, *(partial(value, each.parse, path) for path in each.paths))
 
 
 def first_of(value: object) -> object:

@@ -51,12 +51,12 @@ def plain_address(url: str | None) -> str | None:
         if target is None:
             break
         url = unquote(target)
-    found = _ADDRESS.fullmatch(url) if url is not None and len(url) <= _LONGEST else None
-    if found is None or _JUSTWATCH.match(found["plain"]):
+    match = _ADDRESS.fullmatch(url) if url is not None and len(url) <= _LONGEST else None
+    if match is None or _JUSTWATCH.match(match["plain"]):
         return None
-    pairs = (found["query"] or "").split("&")
+    pairs = (match["query"] or "").split("&")
     kept = [pair for pair in pairs if pair and not _TRACKING.fullmatch(pair.partition("=")[0])]
-    return f"{found['plain']}?{'&'.join(kept)}" if kept else found["plain"]
+    return f"{match['plain']}?{'&'.join(kept)}" if kept else match["plain"]
 
 
 def one_of_each_offer(offers: Iterable[Offer]) -> list[Offer]:

@@ -66,5 +66,5 @@ def new_credits(role: Role, people: Iterable[Person]) -> list[Credit]:
 
 
 def _id_in(link: str | None) -> str | None:
-    found = _PERSON_ID.search(link or "")
-    return found[1] if found else None
+    match = _PERSON_ID.search(link or "")
+    return match[1] if match else None

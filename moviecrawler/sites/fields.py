@@ -161,18 +161,18 @@ def score_details_published(movie: Movie) -> set[str]:
 
 def known_fields(movie: Movie) -> set[str]:
     """Return the columns that a movie has a value for; `imdb_votes` is among them."""
-    found = {name for name in PLAIN_NAMES if getattr(movie, name) not in _EMPTY_VALUES}
+    known = {name for name in PLAIN_NAMES if getattr(movie, name) not in _EMPTY_VALUES}
     for name, (attribute, _) in SUBFIELDS.items():
         if parts := getattr(movie, name):
             kinds = {getattr(part, attribute) for part in parts}
-            found |= {column_of(f"{name}.{kind}") for kind in kinds}
+            known |= {column_of(f"{name}.{kind}") for kind in kinds}
     for score in movie.scores:
-        found |= {
+        known |= {
             column_of(f"scores.{score.kind}.{fact}")
             for fact in SCORE_DETAILS
             if getattr(score, fact) not in _EMPTY_VALUES
         }
-    return found
+    return known
 
 
 _EMPTY_VALUES: tuple[object, ...] = (None, [], {})

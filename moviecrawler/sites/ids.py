@@ -93,25 +93,25 @@ def id_in_url(site: Site, url: str | None) -> str | None:
         address = urlsplit(url or "")
     except ValueError:
         return None
-    found = _ID_IN_PATH[site].match(address.path)
+    match = _ID_IN_PATH[site].match(address.path)
     season = _SEASON_IN_QUERY.search(address.query)
-    if found is not None and season is not None and not _part_in(found):
-        found = _ID[site].fullmatch(f"{found['id']}/{season[1]}")
-        if found is not None and not _part_in(found):
+    if match is not None and season is not None and not _part_in(match):
+        match = _ID[site].fullmatch(f"{match['id']}/{season[1]}")
+        if match is not None and not _part_in(match):
             return None
-    return None if found is None else _canonical_id(site, found)
+    return None if match is None else _canonical_id(site, match)
 
 
-def _part_in(found: re.Match[str]) -> str:
+def _part_in(match: re.Match[str]) -> str:
     """Return what follows the series' id in an id; "" when that is of a whole title."""
-    return found.groupdict().get("part") or ""
+    return match.groupdict().get("part") or ""
 
 
-def _canonical_id(site: Site, found: re.Match[str]) -> str:
+def _canonical_id(site: Site, match: re.Match[str]) -> str:
     """Return an id as the site writes it."""
     ids = SITES[site].ids
-    part = _part_in(found)
-    whole = _as_written(found["id"].removesuffix(part), ids.spellings)
+    part = _part_in(match)
+    whole = _as_written(match["id"].removesuffix(part), ids.spellings)
     if ids.series is None or not part:
         return whole
     return whole + _as_written(part.lower(), ids.series.spellings)
@@ -129,8 +129,8 @@ def imdb_id_of(text: str) -> str | None:
     >>> imdb_id_of("tt00111161")
     'tt0111161'
     """
-    found = _ID[ID_SITE].fullmatch(text)
-    return None if found is None else _canonical_id(ID_SITE, found)
+    match = _ID[ID_SITE].fullmatch(text)
+    return None if match is None else _canonical_id(ID_SITE, match)
 
 
 def is_same_id(one: str, other: str) -> bool:
@@ -191,10 +191,10 @@ def part_of_series(site: Site, site_id: str) -> SeriesPart | None:
     >>> part_of_series("rottentomatoes", "tv/the_wire/s02.1").kind
     'other'
     """
-    found = _PART_OF_SERIES[site].fullmatch(site_id) if site in _PART_OF_SERIES else None
-    if found is None:
+    match = _PART_OF_SERIES[site].fullmatch(site_id) if site in _PART_OF_SERIES else None
+    if match is None:
         return None
-    groups = {name: text for name, text in found.groupdict().items() if text}
+    groups = {name: text for name, text in match.groupdict().items() if text}
     kind: TitleKind = "other" if "special" in groups else "season"
     if "of_episode" in groups:
         kind = "episode"

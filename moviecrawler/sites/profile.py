@@ -234,7 +234,7 @@ class SiteProfile:
     @property
     def trending(self) -> frozenset[str]:
         """The names of its lists of what is popular today."""
-        return frozenset(name for name, found in self.lists.items() if found.is_trending)
+        return frozenset(name for name, titles in self.lists.items() if titles.is_trending)
 
     def has_host(self, host: str) -> bool:
         """Return whether a host, in lower case, is one of the live site's, or once was."""

@@ -113,13 +113,13 @@ def title_in(site: Site, body: bytes) -> LinkedTitle:
     return LinkedTitle(str(ids.pop()), name, linked)
 
 
-def finished(found: Findings) -> Movie:
+def finished(findings: Findings) -> Movie:
     """Return the movie of a title's page, with its unknown fields named."""
-    movie = found.done()
+    movie = findings.done()
     if movie.kind in {"movie", "series"}:
         # JSON-LD of a series on Rotten Tomatoes names the series itself as `partOfSeries`.
         movie.series_title = None
-    movie.unknown_fields = unknown_fields_of(movie, found.absent)
+    movie.unknown_fields = unknown_fields_of(movie, findings.absent)
     return movie
 
 

@@ -62,18 +62,18 @@ def title(body: bytes) -> Page:
     objects = (props.get("aboveTheFoldData"), props.get("mainColumnData"))
     sources = [source for source in objects if isinstance(source, dict) and source]
     try:
-        found = identify(sources) if sources else _linked(body)
+        findings = identify(sources) if sources else _linked(body)
         is_linked = not sources
     except ShapeError:
         linked = attempt(_linked, body) if sources else None
         if linked is None or linked.movie.site_id != stated_id(sources):
             raise
-        found = linked
+        findings = linked
         is_linked = True
-    extract_title(found, sources)
+    extract_title(findings, sources)
     if is_linked:
-        linked_data.extract_fields(found, linked_data.title_of(body), _LINKED)
-    return Page(site="imdb", kind="title", movie=finished(found))
+        linked_data.extract_fields(findings, linked_data.title_of(body), _LINKED)
+    return Page(site="imdb", kind="title", movie=finished(findings))
 
 
 def _linked(body: bytes) -> Findings:
@@ -89,9 +89,9 @@ def _linked(body: bytes) -> Findings:
     tag = _TITLE.search(body)
     if tag is None or not fold(html.unescape(decode_text(tag[1]))).startswith(shown):
         raise ShapeError("title", f"the page's <title> is not {shown!r}")
-    found = Findings(new_title("imdb", site_id, shown, linked_data.kind_of(linked)))
-    found.set_first("original_title", lambda: None if shown == name else name)
-    return found
+    findings = Findings(new_title("imdb", site_id, shown, linked_data.kind_of(linked)))
+    findings.set_first("original_title", lambda: None if shown == name else name)
+    return findings
 
 
 def _shown_name(linked: JsonObject) -> str | None:
@@ -126,7 +126,7 @@ def _charted(body: bytes) -> list[Entry]:
             get_items(edge, "node", "release", "titles")
             for edge in get_items(data, "topGrossingReleases", "edges")
         )
-        return [_entry(found[0], None) for found in titles if found]
+        return [_entry(listed[0], None) for listed in titles if listed]
     if get_path(data, "chartTitles", "edges") is None:
         raise ShapeError("entries", "the page has no list that is known")
     edges = get_items(data, "chartTitles", "edges")

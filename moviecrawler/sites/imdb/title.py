@@ -115,19 +115,19 @@ KEYS = frozenset(
 """All keys of such an object under which something is read. The others aren't even decoded."""
 
 
-def extract_title(found: Findings, sources: list[JsonObject]) -> None:
+def extract_title(findings: Findings, sources: list[JsonObject]) -> None:
     """Set the fields of a title; each fact is that of the first object that has it."""
-    name = found.movie.title
-    kind = found.movie.kind
-    found.set_first("title_type", lambda: _stated(sources, "titleType.id"))
+    name = findings.movie.title
+    kind = findings.movie.kind
+    findings.set_first("title_type", lambda: _stated(sources, "titleType.id"))
     original = readers(get_text, sources, "originalTitleText.text")
-    found.set_first(
+    findings.set_first(
         "original_title", lambda: ABSENT if (stated := first(*original)) == name else stated
     )
-    extract_fields(found, (*_FIELDS, *_FIELDS_OF.get(kind, _OF_MOVIES)), sources)
-    found.set_first("awards", *(partial(values.parse_awards, source) for source in sources))
+    extract_fields(findings, (*_FIELDS, *_FIELDS_OF.get(kind, _OF_MOVIES)), sources)
+    findings.set_first("awards", *(partial(values.parse_awards, source) for source in sources))
     for role in get_args(Role):
-        found.set_first(f"credits.{role}", *credit_readers(sources, role))
+        findings.set_first(f"credits.{role}", *credit_readers(sources, role))
 
 
 def read_full_credits(content: object) -> Findings:
@@ -135,13 +135,13 @@ def read_full_credits(content: object) -> Findings:
 
     Raises ShapeError as `identify` does, and when the page has no people.
     """
-    found = identify([get_path(content, "entityMetadata")])
+    findings = identify([get_path(content, "entityMetadata")])
     categories = get_path(content, "categories")
     for role in get_args(Role):
-        found.set_first(f"credits.{role}", partial(of_full_credits, categories, role))
-    if not found.movie.credits:
+        findings.set_first(f"credits.{role}", partial(of_full_credits, categories, role))
+    if not findings.movie.credits:
         raise ShapeError("credits", "the page has no list of people that is known")
-    return found
+    return findings
 
 
 def identify(sources: Sequence[object]) -> Findings:
@@ -170,5 +170,5 @@ def stated_id(sources: Sequence[object]) -> str:
 
 
 def _stated(sources: Sequence[object], path: str) -> str | None:
-    found = first(*readers(get_text, sources, path))
-    return found if isinstance(found, str) else None
+    value = first(*readers(get_text, sources, path))
+    return value if isinstance(value, str) else None

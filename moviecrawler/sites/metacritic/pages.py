@@ -52,17 +52,17 @@ def title(body: bytes) -> Page:
     )
     linked = attempt(_linked, body)
     try:
-        found = read_title(components, stated, linked.movie if linked else None)
+        findings = read_title(components, stated, linked.movie if linked else None)
     except ShapeError:
         if PRODUCT in components and linked is None:
             raise
-        found = linked or _linked(body)
+        findings = linked or _linked(body)
     about = linked_data.title_of(body)
     # Beside a season's components, JSON-LD may be that of the series.
     named = values.id_in(attempt(get_text, about, "url"))
-    if found is linked or named == found.movie.site_id:
-        linked_data.extract_fields(found, about, _LINKED)
-    movie = finished(found)
+    if findings is linked or named == findings.movie.site_id:
+        linked_data.extract_fields(findings, about, _LINKED)
+    movie = finished(findings)
     seasons = seasons_of(movie, components) if movie.kind == "series" else []
     return Page(
         site="metacritic",

@@ -107,43 +107,45 @@ def read_title(
         title = linked.title
     if title is None:
         raise ShapeError("title", "a product without one")
-    found = Findings(values.new_movie(site_id, title))
-    movie = found.movie
-    extract_fields(found, _FIELDS, [product])
+    findings = Findings(values.new_movie(site_id, title))
+    movie = findings.movie
+    extract_fields(findings, _FIELDS, [product])
     if movie.kind == "series":
-        found.set_first("season_count", partial(parse_at, get_positive, product, "seasonCount"))
+        findings.set_first("season_count", partial(parse_at, get_positive, product, "seasonCount"))
         # Few series have their creators marked; a crew without them doesn't say that there are
         # none.
-        found.set_first(
+        findings.set_first(
             "credits.creator",
             lambda: values.parse_creators(get_path(product, "production", "crew")),
         )
     row = _season_row(components, site_id)
     watch = attempt(get_path, components, _OFFERS, "data", "item")
     if movie.season is None:
-        extract_fields(found, _OF_WHOLE_TITLES, [product])
-        found.set_first("year", lambda: parse_year(product))
-        found.set_first("external_ids", lambda: values.parse_ids(product, watch))
+        extract_fields(findings, _OF_WHOLE_TITLES, [product])
+        findings.set_first("year", lambda: parse_year(product))
+        findings.set_first("external_ids", lambda: values.parse_ids(product, watch))
     else:
-        extract_fields(found, _OF_SEASONS, [row])
+        extract_fields(findings, _OF_SEASONS, [row])
     image = attempt(_image, product)
-    found.set_first("poster_url", lambda: _poster(product, image))
-    extract_fields(found, _OF_PICTURES, [image])
-    _extract_scores(found, components, product, row)
+    findings.set_first("poster_url", lambda: _poster(product, image))
+    extract_fields(findings, _OF_PICTURES, [image])
+    _extract_scores(findings, components, product, row)
     if movie.season is None:
-        found.set_first("scores.metascore.certified", lambda: _must(product))
-    found.set_first(
+        findings.set_first("scores.metascore.certified", lambda: _must(product))
+    findings.set_first(
         "related.similar",
         *readers(values.parse_similar, [components], f"{_RELATED}.data.items"),
     )
-    found.set_first("offers", lambda: values.parse_offers(watch))
-    return found
+    findings.set_first("offers", lambda: values.parse_offers(watch))
+    return findings
 
 
-def _extract_scores(found: Findings, components: Components, product: object, row: object) -> None:
-    site_id = found.movie.site_id or ""
+def _extract_scores(
+    findings: Findings, components: Components, product: object, row: object
+) -> None:
+    site_id = findings.movie.site_id or ""
     for kind, name in _SUMMARIES.items():
-        found.set_first(f"scores.{kind}", partial(_stated_absence, components.get(name)))
+        findings.set_first(f"scores.{kind}", partial(_stated_absence, components.get(name)))
         of_page = attempt(get_path, components, name, "data", "item")
         of_row = attempt(get_path, row, _IN_ROWS[kind])
         summaries = [summary for summary in (of_page, of_row) if _is_own(site_id, summary)]
@@ -151,9 +153,9 @@ def _extract_scores(found: Findings, components: Components, product: object, ro
             # Beside a season's scores the product is its series, whose score has the series'
             # address, or none.
             own = attempt(get_path, product, "criticScoreSummary")
-            if found.movie.season is None or attempt(_id_of_summary, own) == site_id:
+            if findings.movie.season is None or attempt(_id_of_summary, own) == site_id:
                 summaries.insert(1, own)
-        _extract_score(found, kind, summaries)
+        _extract_score(findings, kind, summaries)
 
 
 def product_id(product: object, components: Components, stated: str | None = None) -> str:
@@ -219,9 +221,9 @@ def _stated_absence(component: object) -> NoValue:
     return None
 
 
-def _extract_score(found: Findings, kind: ScoreKind, summaries: list[object]) -> None:
+def _extract_score(findings: Findings, kind: ScoreKind, summaries: list[object]) -> None:
     """Set a score and its details from the first summary that has them."""
-    found.set_first(
+    findings.set_first(
         f"scores.{kind}",
         *(partial(parse_at, partial(parse_score, kind), summary) for summary in summaries),
     )
@@ -230,7 +232,7 @@ def _extract_score(found: Findings, kind: ScoreKind, summaries: list[object]) ->
         FieldPath(f"scores.{kind}.{each.field}", each.parse, *each.paths)
         for each in (*_SCORE_DETAILS, average)
     ]
-    extract_fields(found, details, summaries)
+    extract_fields(findings, details, summaries)
 
 
 def _id_of_summary(summary: object) -> str | None:
@@ -288,10 +290,10 @@ def _season(series: Movie, row: object) -> Movie | None:
     title = attempt(get_text, row, "title")
     if site_id is None:
         return None
-    found = Findings(values.new_movie(site_id, title or series.title))
+    findings = Findings(values.new_movie(site_id, title or series.title))
     for kind, name in _IN_ROWS.items():
         summary = attempt(get_path, row, name)
         if _is_own(site_id, summary):
-            _extract_score(found, kind, [summary])
-    extract_fields(found, _OF_SEASONS, [row])
-    return found.movie
+            _extract_score(findings, kind, [summary])
+    extract_fields(findings, _OF_SEASONS, [row])
+    return findings.movie

@@ -80,10 +80,10 @@ def without_season(site_id: str, title: str) -> str:
     'The Lighthouse'
     """
     part = part_of_series("metacritic", site_id)
-    found = _SEASON_IN_TITLE.search(title)
+    match = _SEASON_IN_TITLE.search(title)
     return (
-        title[: found.start()].rstrip()
-        if found and part and part.season == int(found["number"] or 0)
+        title[: match.start()].rstrip()
+        if match and part and part.season == int(match["number"] or 0)
         else title
     )
 
@@ -224,15 +224,15 @@ def parse_offers(watch: object) -> list[Offer] | NoValue:
         return None
     locale = _LOCALE.fullmatch(get_text(watch, "meta", "locale") or "")
     country = locale[1] if locale else None
-    found = [
+    offers = [
         offer
         for name, kind in OFFER_KINDS.items()
         for listed in get_items(watch, name)
         for offer in _options(listed, kind, country)
     ]
-    if not found and get_path(watch, "hasOffers"):
+    if not offers and get_path(watch, "hasOffers"):
         raise ShapeError("offers", "there are some, but not where they were")
-    return one_of_each_offer(found) or ABSENT
+    return one_of_each_offer(offers) or ABSENT
 
 
 def _options(listed: object, kind: OfferKind, country: str | None) -> Iterator[Offer]:

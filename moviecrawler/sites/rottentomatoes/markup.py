@@ -191,17 +191,17 @@ def similar_of(tree: Selector) -> list[RelatedTitle] | NoValue:
     if not section:
         return None
     links = section.css("a[href], rt-link[href]")
-    found = []
+    similar = []
     for link in links:
         site_id = id_in_url("rottentomatoes", link.attrib["href"])
         name = text_of(
             link if link.attrib.get("slot") == "title" else link.css('[slot="title"], .p--small')
         )
         if site_id and name:
-            found.append(RelatedTitle(relation="similar", site_id=site_id, title=name))
-    if links and not found:
+            similar.append(RelatedTitle(relation="similar", site_id=site_id, title=name))
+    if links and not similar:
         raise ShapeError("related", "links without titles")
-    return one_of_each_title(found) or ABSENT
+    return one_of_each_title(similar) or ABSENT
 
 
 def seasons_of(series: Movie, tree: Selector, linked: JsonObject) -> list[Movie]:

@@ -65,7 +65,7 @@ def _site_id(declared: str | None, addresses: Iterable[str | None]) -> str:
     does.
     """
     ids = [id_in_url("rottentomatoes", address) for address in addresses]
-    site_id = next((found for found in ids if found and _is_declared(found, declared)), None)
+    site_id = next((own_id for own_id in ids if own_id and _is_declared(own_id, declared)), None)
     if site_id is None:
         raise ShapeError("site_id", f"the page has no address of a {declared or 'title'}")
     return site_id

@@ -113,8 +113,8 @@ def _hero_of(content: object, scorecard: object, tree: Selector) -> _Hero:
     shown = tree.css("media-hero")
 
     def texts(key: str, name: str) -> list[str]:
-        found = attempt(lambda: parse_texts()(get_path(content, key)))
-        return found or [
+        listed = attempt(lambda: parse_texts()(get_path(content, key)))
+        return listed or [
             text for part in shown.css(f'[slot="{name}"]') if (text := text_of(part).strip(" /,"))
         ]
 
@@ -171,49 +171,49 @@ def read_title(
     if named and hero.year in {None, int(named["year"])}:
         title = named["title"]
         hero.year = int(named["year"])
-    found = Findings(new_title("rottentomatoes", site_id, title))
+    findings = Findings(new_title("rottentomatoes", site_id, title))
     details = {name: ", ".join(text for text, _ in parts) for name, parts in rows.items()}
-    found.set_first("year", lambda: hero.year)
-    extract_fields(found, _IN_DETAILS, [details])
+    findings.set_first("year", lambda: hero.year)
+    extract_fields(findings, _IN_DETAILS, [details])
     end_year = hero.end_year
-    found.set_first(
+    findings.set_first(
         "end_year", lambda: check_year(end_year) if isinstance(end_year, int) else end_year
     )
-    found.set_first("runtime_minutes", partial(parse_at, parse_runtime, hero.runtime))
-    found.set_first("certificate", partial(parse_at, values.short_certificate, hero.certificate))
+    findings.set_first("runtime_minutes", partial(parse_at, parse_runtime, hero.runtime))
+    findings.set_first("certificate", partial(parse_at, values.short_certificate, hero.certificate))
     pictures = (attempt(get_text, scorecard, "primaryImageUrl"), *hero.posters)
-    found.set_first(
+    findings.set_first(
         "poster_url", lambda: next(filter(None, map(linked_data.picture, pictures)), None)
     )
-    found.set_first(
+    findings.set_first(
         "plot", lambda: get_text(scorecard, "description"), lambda: markup.plot_of(tree)
     )
-    found.set_first("credits.cast", lambda: new_credits("cast", markup.cast_of(tree)))
+    findings.set_first("credits.cast", lambda: new_credits("cast", markup.cast_of(tree)))
     for role in _ROLES:
         parts = rows.get(role, [])
-        found.set_first(
+        findings.set_first(
             f"credits.{role}", partial(new_credits, role, [Person(*part) for part in parts])
         )
-    _extract_scores(found, scorecard)
+    _extract_scores(findings, scorecard)
     for field, read in _IN_MARKUP.items():
-        found.set_first(field, partial(read, tree))
-    found.set_first("external_ids", lambda: values.parse_ids(tree, scorecard))
+        findings.set_first(field, partial(read, tree))
+    findings.set_first("external_ids", lambda: values.parse_ids(tree, scorecard))
     # JSON-LD has the first five of the cast; it is used where the page has no section of the cast.
     if tree.css('[data-qa="person-item"], [data-qa="cast-crew-item"]'):
         linked = {**linked, "actor": None}
     if not rows:
-        found.set_first("genres", lambda: hero.genres)
-        linked_data.extract_fields(found, linked, _LINKED_WITHOUT_DETAILS)
-    linked_data.extract_fields(found, linked, _LINKED)
+        findings.set_first("genres", lambda: hero.genres)
+        linked_data.extract_fields(findings, linked, _LINKED_WITHOUT_DETAILS)
+    linked_data.extract_fields(findings, linked, _LINKED)
     for kind, name in _SLOTS.items():
         shown = values.slot(tree.css("media-scorecard"), name) or None
-        found.set_first(f"scores.{kind}", partial(values.score, kind, shown))
-    return found
+        findings.set_first(f"scores.{kind}", partial(values.score, kind, shown))
+    return findings
 
 
-def _extract_scores(found: Findings, scorecard: object) -> None:
+def _extract_scores(findings: Findings, scorecard: object) -> None:
     for kind, paths in {**_SCORE_PATHS, "popcornmeter": _popcornmeter_paths(scorecard)}.items():
-        found.set_first(
+        findings.set_first(
             f"scores.{kind}", *readers(partial(values.parse_score, kind), [scorecard], *paths)
         )
         score_details = [
@@ -224,7 +224,7 @@ def _extract_scores(found: Findings, scorecard: object) -> None:
             )
             for each in values.score_details(kind)
         ]
-        extract_fields(found, score_details, [scorecard])
+        extract_fields(findings, score_details, [scorecard])
 
 
 def _popcornmeter_paths(scorecard: object) -> tuple[str, ...]:

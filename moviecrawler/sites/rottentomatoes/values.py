@@ -51,13 +51,13 @@ def score(kind: ScoreKind, value: object, number: int | None = None) -> Score | 
     if isinstance(value, str) and _UNSCORED.match(value):
         # A title with that many reviews has a score; it is at another position.
         return None if number and number >= ENOUGH_REVIEWS else ABSENT
-    found = _PERCENT.match(str(value).strip())
-    if not found:
+    match = _PERCENT.match(str(value).strip())
+    if not match:
         raise ShapeError(kind, f"{value!r} is not a share of 0 to 100 %")
-    if number == 0 and int(found[1]) == 0:
+    if number == 0 and int(match[1]) == 0:
         # A scoreboard of zeros is a title that nobody has reviewed; a real 0 % has reviews.
         return ABSENT
-    return new_score(kind, float(found[1]), number)
+    return new_score(kind, float(match[1]), number)
 
 
 def slot(part: Selector | SelectorList[Selector], name: str) -> str:
@@ -102,7 +102,7 @@ def parse_ids(tree: Selector, scorecard: object) -> dict[str, str] | None:
         attempt(get_text, data, key)
         for data, key in ((curation, "emsId"), (scorecard, "criticReviewHref"))
     )
-    ems = next((found[0] for text in texts if (found := _EMS.search(text or ""))), None)
+    ems = next((match[0] for text in texts if (match := _EMS.search(text or ""))), None)
     ids = {"ems": ems, "rottentomatoes": number if _DIGITS.fullmatch(number) else None}
     return {namer: text for namer, text in ids.items() if text} or None
 
@@ -151,7 +151,7 @@ def _critics_count(summary: object) -> int | None:
     It is 0 where no key says more.
     """
     counts = [
-        found for key in _CRITICS_COUNTS if (found := attempt(get_size, summary, key)) is not None
+        count for key in _CRITICS_COUNTS if (count := attempt(get_size, summary, key)) is not None
     ]
     return next(filter(None, counts), min(counts, default=None))
 
