@@ -57,6 +57,7 @@ ELSEWHERE = {
     "python -m tests.tables_document": "tests/database/test_dictionary.py",
     "python -m tests.data_document|export DATA_DIR=": "tests/test_data_document.py",
     "python -m tests.fixtures": "tests/test_architecture.py",
+    "python -m tests.mutations": "It runs these tests on a package with a fault.",
     "python -m tests.pictures": "tests/test_pictures.py",
     "python -m tests.dashboard.pictures": "tests/dashboard/test_browser.py",
     "export DATABASE_URL=": "tests/test_first_hour.py",
