@@ -18,53 +18,50 @@ SITE: Any = "rottentomatoes"
 OLD = date(1999, 3, 31)
 YOUNG = NOW.date()
 
-DUE: list[tuple[str, date | None, int, float]] = [
-    # Young titles are due after 14 days, others after 90.
-    ("ok", YOUNG - 179 * DAY, 0, 14),
-    ("ok", YOUNG - 180 * DAY, 0, 90),
-    ("ok", YOUNG, 0, 14),
-    ("ok", YOUNG + 400 * DAY, 0, 14),
-    ("ok", None, 5, 90),
-    # Failures wait twice as long each time, up to the regular interval.
-    *(
-        ("error", OLD, failures, days)
-        for failures, days in ((0, 1), (1, 2), (2, 4), (3, 8), (6, 64), (7, 90), (5_000, 90))
-    ),
-    ("error", YOUNG, 5, 14),
-    ("absent", YOUNG, 2, 90),
-    ("put off", OLD, 3, 1 / 24),  # says nothing of a title
-]
-
 
 @pytest.mark.promise(
     "What is due is fetched: boosted titles first, unread and stale ones in fixed shares."
 )
-def test_a_title_is_due_again(store: Catalogued) -> None:
-    ids = [f"tt{1_000_000 + number}" for number in range(len(DUE))]
-    store.bring_in(*(row(number, year=None) for number in range(len(DUE))), row(80, year=NOW.year))
-    for imdb_id, (_, _, failures, _) in zip(ids, DUE, strict=True):
-        store.sql(
-            "UPDATE title_sites SET failures = %s, next_due = %s WHERE site_id = %s",
-            failures,
-            NOW,
-            imdb_id,
-        )
-    store.record(
-        *(
-            outcome(i, ended, released=released)
-            for i, (ended, released, *_) in zip(ids, DUE, strict=True)
-        )
-    )
-    found = [store.state(imdb_id) for imdb_id in ids]
-    assert [each.next_due - NOW for each in found] == [days * DAY for *_, days in DUE]
-    states = [{"put off": "never"}.get(ended, ended) for ended, *_ in DUE]
-    assert [each.state for each in found] == states
-    assert [each.failures for each in found] == [
-        {"error": failures + 1, "put off": failures}.get(ended, 0) for ended, _, failures, _ in DUE
-    ]
-    # A title whose page tells no date is as old as the catalogue says.
-    store.record(outcome("tt1000080", "error"), outcome("tt1000080"))  # of which the last counts
-    assert store.state("tt1000080").next_due == NOW + 14 * DAY
+@pytest.mark.parametrize(
+    ("ended", "released", "failures", "days"),
+    [
+        # Young titles are due after 14 days, others after 90.
+        ("ok", YOUNG - 179 * DAY, 0, 14),
+        ("ok", YOUNG - 180 * DAY, 0, 90),
+        ("ok", YOUNG, 0, 14),
+        ("ok", YOUNG + 400 * DAY, 0, 14),
+        ("ok", None, 5, 90),
+        # Failures wait twice as long each time, up to the regular interval.
+        ("error", OLD, 0, 1),
+        ("error", OLD, 1, 2),
+        ("error", OLD, 2, 4),
+        ("error", OLD, 3, 8),
+        ("error", OLD, 6, 64),
+        ("error", OLD, 7, 90),
+        ("error", OLD, 5_000, 90),
+        ("error", YOUNG, 5, 14),
+        ("absent", YOUNG, 2, 90),
+        ("put off", OLD, 3, 1 / 24),  # says nothing of a title
+    ],
+)
+def test_a_title_is_due_again(
+    store: Catalogued, ended: str, released: date | None, failures: int, days: float
+) -> None:
+    store.bring_in(row(1, year=None))
+    store.sql("UPDATE title_sites SET failures = %s, next_due = %s", failures, NOW)
+    store.record(outcome("tt1000001", ended, released=released))
+    found = store.state("tt1000001")
+    assert found.next_due - NOW == days * DAY
+    assert found.state == {"put off": "never"}.get(ended, ended)
+    assert found.failures == {"error": failures + 1, "put off": failures}.get(ended, 0)
+
+
+def test_a_title_whose_page_tells_no_date_is_as_old_as_the_catalogue_says(
+    store: Catalogued,
+) -> None:
+    store.bring_in(row(1, year=NOW.year))
+    store.record(outcome("tt1000001", "error"), outcome("tt1000001"))  # of which the last counts
+    assert store.state("tt1000001").next_due == NOW + 14 * DAY
 
 
 @pytest.mark.promise("An id is checked against its page before it counts.")

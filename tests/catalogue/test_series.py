@@ -3,6 +3,8 @@
 from datetime import date, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from moviecrawler.catalogue.due import search_unfound
 from moviecrawler.catalogue.figures import due
 from moviecrawler.catalogue.rows import ImportRow
@@ -61,10 +63,9 @@ def of_season(store: Catalogued, site_id: str) -> Any:
         return cursor.fetchone()
 
 
-def test_a_series_is_due_after_7_days_while_its_newest_part_is_young_and_then_as_films_are(
-    store: Catalogued,
-) -> None:
-    series: list[tuple[dict[str, Any], list[int | None], bool]] = [
+@pytest.mark.parametrize(
+    ("fields", "years", "is_young"),
+    [
         ({}, [NOW.year], True),
         ({}, [2001, NOW.year, None], True),
         ({}, [NOW.year - 1], True),
@@ -73,26 +74,27 @@ def test_a_series_is_due_after_7_days_while_its_newest_part_is_young_and_then_as
         ({}, [], False),
         ({"year": NOW.year}, [], True),
         ({"kind": "movie"}, [], False),
-    ]
-    ids = [f"tt{1_000_000 + number}" for number in range(len(series))]
-    store.bring_in(*(show(number, **fields) for number, (fields, _, _) in enumerate(series)))
-    for imdb_id, (_, years, _) in zip(ids, series, strict=True):
-        for number, year in enumerate(years):
-            added = (
-                "INSERT INTO imdb_episodes (imdb_id, series_imdb_id, season, episode, year)"
-                " VALUES (%s, %s, 1, %s, %s)"
-            )
-            store.sql(added, f"{imdb_id}{number}", imdb_id, number, year)
-    store.record(*(outcome(imdb_id, released=None) for imdb_id in ids))
-    for imdb_id, (_, _, is_young) in zip(ids, series, strict=True):
-        found = store.state(imdb_id)
-        expected = (NOW + WEEK, NOW + WEEK - AHEAD) if is_young else (NOW + 90 * DAY, None)
-        assert (found.next_due, found.boost_due) == expected, imdb_id
+    ],
+)
+def test_a_series_is_due_after_7_days_while_its_newest_part_is_young_and_then_as_films_are(
+    store: Catalogued, fields: dict[str, Any], years: list[int | None], is_young: bool
+) -> None:
+    store.bring_in(show(**fields))
+    for number, year in enumerate(years):
+        added = "INSERT INTO imdb_episodes VALUES (%s, 'tt1000001', 1, %s, NULL, %s)"
+        store.sql(added, f"tt200000{number}", number, year)
+    store.record(outcome("tt1000001", released=None))
+    found = store.state("tt1000001")
+    expected = (NOW + WEEK, NOW + WEEK - AHEAD) if is_young else (NOW + 90 * DAY, None)
+    assert (found.next_due, found.boost_due) == expected
     # It goes before others a little before its week is over, whatever else waits.
-    assert store.due_ids(now=NOW + WEEK - AHEAD) == [
-        ids[n] for n, (_, _, is_young) in enumerate(series) if is_young
-    ]
-    # As soon as its page names a new season, a series that rested is fetched every week.
+    assert store.due_ids(now=NOW + WEEK - AHEAD) == ["tt1000001"] * is_young
+
+
+def test_a_series_that_rested_is_fetched_every_week_when_its_page_names_a_new_season(
+    store: Catalogued,
+) -> None:
+    store.bring_in(show())
     (first,) = named(store, 1)
     assert first not in store.due_ids(site=SITE)
     named(store, 1, 2, year=NOW.year)
