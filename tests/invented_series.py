@@ -41,7 +41,8 @@ def episode(
 IMDB = series("imdb", "tt0000001")
 TOMATOES = series("rottentomatoes", "tv/salt_harbour")
 METACRITIC = series("metacritic", "tv/salt-harbour")
-SERIES = frozenset({"tt0000001", "tv/salt_harbour", "tv/salt-harbour"})
+SERIES = "tt0000001 tv/salt-harbour tv/salt_harbour"
+"""The ids of one title, in order."""
 
 
 def rotten(place: str, **fields: Any) -> Movie:

@@ -242,15 +242,15 @@ def write(
         store.write([record_of(item) for item in items])
 
 
-def groups(url: str) -> set[frozenset[str]]:
-    """Return the ids of each title's records in Postgres, older ones too."""
+def groups(url: str) -> set[str]:
+    """Return the ids of each title's records in Postgres, older ones too, in order."""
     rows = execute(
         url,
         """
-        SELECT string_agg(r.site_id, ' ')
+        SELECT string_agg(r.site_id, ' ' ORDER BY r.site_id COLLATE "C")
         FROM records r
         LEFT JOIN records newer ON newer.record_id = r.newer_id
         GROUP BY coalesce(r.title_id, newer.title_id)
         """,
     )
-    return {frozenset(str(ids).split(" ")) for (ids,) in rows}
+    return {str(ids) for (ids,) in rows}
