@@ -1,5 +1,5 @@
--- The people of the titles from $first to $last: in each role, the items in JSON, with commas
--- between them.
+-- The people of the titles from $first to $last: of each title and role, the items in JSON, with
+-- commas between them.
 CREATE OR REPLACE TABLE people AS
 WITH persons AS (
     SELECT
@@ -62,32 +62,27 @@ of_role AS (
         ) AS people
     FROM named
     GROUP BY tconst, role
-),
-in_json AS (
-    SELECT
-        tconst,
-        role,
-        array_to_string(
-            list_transform(
-                people,
-                lambda x, i: to_json(
-                    {
-                        name: x.name,
-                        role: role,
-                        position: i,
-                        person_id: x.nconst,
-                        character: x.character
-                    }
-                )::VARCHAR
-            ),
-            ','
-        ) AS items
-    FROM of_role
 )
 SELECT
     tconst,
-    any_value(items) FILTER (WHERE role = 'director') AS directors,
-    any_value(items) FILTER (WHERE role = 'writer') AS writers,
-    any_value(items) FILTER (WHERE role = 'cast') AS actors
-FROM in_json
-GROUP BY tconst
+    role,
+    -- Without the list's brackets.
+    substr(items, 2, length(items) - 2) AS items
+FROM (
+    SELECT
+        tconst,
+        role,
+        to_json(
+            list_transform(
+                people,
+                lambda x, i: {
+                    name: x.name,
+                    role: role,
+                    position: i,
+                    person_id: x.nconst,
+                    character: x.character
+                }
+            )
+        )::VARCHAR AS items
+    FROM of_role
+)

@@ -64,7 +64,7 @@ _SELECTIONS = (PRINCIPALS, AKAS)
 costs none of the others."""
 _MAX_ROW_CHARS = 200
 """Characters that are shown of a damaged row."""
-_TITLES_AT_ONCE = 5_000
+_TITLES_AT_ONCE = 2_500
 """DuckDB holds a list for each of them in memory."""
 _WANTED = "tconst IN (SELECT tconst FROM wanted)"
 _CAST = ("actor", "actress", "self")
@@ -128,7 +128,10 @@ _MAKE_PEOPLE = f"""
     UNION ALL
     SELECT tconst, 'cast', CAST(ordering AS INTEGER), nconst, characters
     FROM principals
-    WHERE category IN {_CAST}"""
+    WHERE category IN {_CAST};
+    CREATE OR REPLACE TABLE crew AS SELECT DISTINCT tconst FROM crew;
+    CREATE OR REPLACE TABLE principals AS SELECT DISTINCT tconst FROM principals"""
+"""Of crew and principals it is kept which titles they have: their rows would fill the memory."""
 _NAME_PEOPLE = """
     CREATE TABLE credits AS SELECT * FROM people LEFT JOIN names USING (nconst);
     DROP TABLE people;

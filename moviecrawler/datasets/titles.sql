@@ -19,75 +19,79 @@ WITH others AS (
     FROM akas
     WHERE titleId BETWEEN $first AND $last
     GROUP BY titleId
+),
+-- One table that is grouped once: each join would take 5 MB of memory, however few its rows.
+found AS (
+    SELECT
+        tconst,
+        'basics' AS source,
+        json_array(
+            tconst,
+            titleType,
+            primaryTitle,
+            originalTitle,
+            startYear,
+            endYear,
+            runtimeMinutes,
+            genres
+        )::VARCHAR AS text
+    FROM basics
+    UNION ALL
+    SELECT tconst, 'ratings', json_array(tconst, averageRating, numVotes)::VARCHAR
+    FROM ratings
+    UNION ALL
+    SELECT
+        tconst,
+        'episode',
+        json_array(tconst, parentTconst, seasonNumber, episodeNumber, primaryTitle)::VARCHAR
+    FROM episode
+    LEFT JOIN series USING (parentTconst)
+    UNION ALL
+    SELECT tconst, 'crew', NULL
+    FROM crew
+    UNION ALL
+    SELECT tconst, 'principals', NULL
+    FROM principals
+    UNION ALL
+    SELECT tconst, role, items
+    FROM people
+    UNION ALL
+    SELECT
+        tconst,
+        'akas',
+        array_to_string(
+            list_transform(
+                titles,
+                lambda x: to_json(
+                    {title: x.title, country: x.country, language: x.language, kind: x.kind}
+                )::VARCHAR
+            ),
+            ','
+        )
+    FROM others
 )
 SELECT
     tconst AS id,
-    b.rows AS basics,
-    r.rows AS ratings,
-    e.rows AS episode,
-    CASE WHEN has_crew THEN concat_ws(',', directors, writers) END AS crew,
-    CASE WHEN has_principals THEN coalesce(actors, '') END AS principals,
+    list(text) FILTER (WHERE source = 'basics') AS basics,
+    list(text) FILTER (WHERE source = 'ratings') AS ratings,
+    list(text) FILTER (WHERE source = 'episode') AS episode,
     CASE
-        WHEN others.tconst IS NOT NULL
-        THEN coalesce(
-            array_to_string(
-                list_transform(
-                    titles,
-                    lambda x: to_json(
-                        {title: x.title, country: x.country, language: x.language, kind: x.kind}
-                    )::VARCHAR
-                ),
-                ','
-            ),
-            ''
+        WHEN bool_or(source = 'crew')
+        THEN concat_ws(
+            ',',
+            any_value(text) FILTER (WHERE source = 'director'),
+            any_value(text) FILTER (WHERE source = 'writer')
         )
+    END AS crew,
+    CASE
+        WHEN bool_or(source = 'principals')
+        THEN coalesce(any_value(text) FILTER (WHERE source = 'cast'), '')
+    END AS principals,
+    CASE
+        WHEN bool_or(source = 'akas')
+        THEN coalesce(any_value(text) FILTER (WHERE source = 'akas'), '')
     END AS akas
 FROM part
-LEFT JOIN (
-    SELECT
-        tconst,
-        list(
-            json_array(
-                tconst,
-                titleType,
-                primaryTitle,
-                originalTitle,
-                startYear,
-                endYear,
-                runtimeMinutes,
-                genres
-            )::VARCHAR
-        ) AS rows
-    FROM basics
-    WHERE tconst BETWEEN $first AND $last
-    GROUP BY tconst
-) b USING (tconst)
-LEFT JOIN (
-    SELECT tconst, list(json_array(tconst, averageRating, numVotes)::VARCHAR) AS rows
-    FROM ratings
-    WHERE tconst BETWEEN $first AND $last
-    GROUP BY tconst
-) r USING (tconst)
-LEFT JOIN (
-    SELECT
-        tconst,
-        list(
-            json_array(tconst, parentTconst, seasonNumber, episodeNumber, primaryTitle)::VARCHAR
-        ) AS rows
-    FROM episode
-    LEFT JOIN series USING (parentTconst)
-    WHERE tconst BETWEEN $first AND $last
-    GROUP BY tconst
-) e USING (tconst)
-LEFT JOIN (
-    SELECT DISTINCT tconst, true AS has_crew
-    FROM crew
-    WHERE tconst BETWEEN $first AND $last
-) USING (tconst)
-LEFT JOIN (
-    SELECT DISTINCT tconst, true AS has_principals
-    FROM principals
-    WHERE tconst BETWEEN $first AND $last
-) USING (tconst)
-LEFT JOIN people USING (tconst)
-LEFT JOIN others USING (tconst)
+LEFT JOIN found USING (tconst)
+WHERE tconst BETWEEN $first AND $last
+GROUP BY tconst
