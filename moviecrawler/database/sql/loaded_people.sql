@@ -11,7 +11,8 @@ FROM (
         max((c.name IS NOT NULL) || r.scraped_at) AS newest
     FROM credits c
     JOIN records r ON r.record_id = c.record_id
-    GROUP BY r.site, person_key
+    -- Sites are the same in most comparisons: they come last.
+    GROUP BY person_key, r.site
 ) named
 WHERE true
 ON CONFLICT (site, person_key) DO UPDATE SET
