@@ -135,7 +135,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     outcomes: dict[str, int] = {}
     """With `done`: what became of the request, such as `{"stored": 1}`, and of each title of a pass
-    over datasets. Empty when what it led to counts in its place."""
+    over datasets."""
 
 
 class Delivery(msgspec.Struct, kw_only=True):

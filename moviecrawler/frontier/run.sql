@@ -17,64 +17,16 @@ ON CONFLICT DO UPDATE SET at = :now WHERE abs(at - :now) > 1;
 
 -- step: begin
 -- include tell_time
--- Begin the pass of a run that has no state.
-DELETE FROM begun;
-
-INSERT INTO begun (run, is_restored)
-SELECT :run, :step <> 'open' OR EXISTS (SELECT 1 FROM requests WHERE run = :run)
-WHERE NOT EXISTS (SELECT 1 FROM runs WHERE run = :run);
-
--- A new pass does not count the dead letters that there are. After a loss, they are counted, so
--- that no failure is hidden.
-UPDATE letters
-SET is_counted = begun.is_restored
-FROM begun
-WHERE letters.run = begun.run;
-
--- What represents the arguments: who leases that queues what they name. Its id was never used.
-INSERT INTO requests (run, id, level, is_title, body)
-SELECT run, 'arguments-' || lower(hex(randomblob(16))), -1, 0, x''
-FROM begun;
-
--- The letters that wait.
-INSERT OR IGNORE INTO requests (run, id, level, is_title, body)
-SELECT run, id, level, is_title, body
-FROM letters
-WHERE run IN (SELECT run FROM begun) AND requeued_at IS NOT NULL
-ORDER BY requeued_at, number;
-
-DELETE FROM letters
-WHERE run IN (SELECT run FROM begun) AND requeued_at IS NOT NULL;
-
-INSERT INTO runs (
-    run, site, name, arguments, started_at, used_at, is_restored,
-    queued, leased, requested, titles, dead
-)
+-- Begin the pass of a run that has no state, by a trigger.
+INSERT INTO begun (run, site, name, arguments, started_at, is_restored)
 SELECT
-    run,
+    :run,
     :site,
     :name,
     json_extract(:given, '$.worker.arguments'),
     :now,
-    :now,
-    is_restored,
-    open - leased,
-    leased,
-    open + dead,
-    open_titles + dead_titles,
-    dead
-FROM begun, (
-    SELECT
-        count(*) AS open,
-        count(lease_until) AS leased,
-        coalesce(sum(is_title), 0) AS open_titles
-    FROM requests
-    WHERE run IN (SELECT run FROM begun)
-), (
-    SELECT count(*) AS dead, coalesce(sum(is_title), 0) AS dead_titles
-    FROM letters
-    WHERE run IN (SELECT run FROM begun) AND is_counted
-);
+    :step <> 'open' OR EXISTS (SELECT 1 FROM requests WHERE run = :run)
+WHERE NOT EXISTS (SELECT 1 FROM runs WHERE run = :run);
 
 -- step: expire
 DELETE FROM letters

@@ -10,12 +10,71 @@ PRAGMA cache_size = -16000;
 PRAGMA journal_size_limit = 64000000;
 PRAGMA temp_store = MEMORY;
 
--- The only row is the run whose pass the step begins, as it has no state.
+-- One row is the run whose pass the step begins, as it has no state.
 CREATE TEMP TABLE begun (
-    run INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    site TEXT NOT NULL,
+    name TEXT NOT NULL,
+    arguments TEXT NOT NULL,
+    started_at REAL NOT NULL,
     -- Whether the state was lost.
     is_restored INTEGER NOT NULL
 );
+
+CREATE TEMP TRIGGER begin_pass AFTER INSERT ON begun
+BEGIN
+    -- A new pass does not count the dead letters that there are. After a loss, they are counted, so
+    -- that no failure is hidden.
+    UPDATE letters
+    SET is_counted = NEW.is_restored
+    WHERE run = NEW.run;
+
+    -- What represents the arguments: who leases that queues what they name. Its id was never used.
+    INSERT INTO requests (run, id, level, is_title, body)
+    VALUES (NEW.run, 'arguments-' || lower(hex(randomblob(16))), -1, 0, x'');
+
+    -- The letters that wait.
+    INSERT OR IGNORE INTO requests (run, id, level, is_title, body)
+    SELECT run, id, level, is_title, body
+    FROM letters
+    WHERE run = NEW.run AND requeued_at IS NOT NULL
+    ORDER BY requeued_at, number;
+
+    DELETE FROM letters
+    WHERE run = NEW.run AND requeued_at IS NOT NULL;
+
+    INSERT INTO runs (
+        run, site, name, arguments, started_at, used_at, is_restored,
+        queued, leased, requested, titles, dead
+    )
+    SELECT
+        NEW.run,
+        NEW.site,
+        NEW.name,
+        NEW.arguments,
+        NEW.started_at,
+        NEW.started_at,
+        NEW.is_restored,
+        open - leased,
+        leased,
+        open + dead,
+        open_titles + dead_titles,
+        dead
+    FROM (
+        SELECT
+            count(*) AS open,
+            count(lease_until) AS leased,
+            coalesce(sum(is_title), 0) AS open_titles
+        FROM requests
+        WHERE run = NEW.run
+    ), (
+        SELECT count(*) AS dead, coalesce(sum(is_title), 0) AS dead_titles
+        FROM letters
+        WHERE run = NEW.run AND is_counted
+    );
+
+    DELETE FROM begun;
+END;
 
 -- The only row is what the step has found out of its site. Times are as in `SiteReply`.
 CREATE TEMP TABLE asked (

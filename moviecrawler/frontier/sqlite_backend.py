@@ -20,10 +20,10 @@ from moviecrawler.frontier.worker_locks import WorkerLocks
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from moviecrawler.frontier.contract import Reply, Worker
+    from moviecrawler.frontier.contract import Opened, Worker
     from moviecrawler.politeness.ledger import Result
 
 FILE = "queue.sqlite3"
@@ -74,10 +74,11 @@ class SqliteBackend(Backend):
         """Return the path of the file, and the machine that has it."""
         return f"{self._file.path.absolute()} on {socket.gethostname()}"
 
-    async def take(self, worker: Worker, want: int = 0, renew: Collection[str] = ()) -> Reply:
-        """Lease requests to a worker, whose lock tells that it lives."""
+    async def open(self, worker: Worker, requested_at: float | None, age: float) -> Opened:
+        """Join a run as a worker, whose lock tells that it lives."""
+        opened = await super().open(worker, requested_at, age)
         await self._in_thread(self._locks.hold, worker.name)
-        return await super().take(worker, want, renew)
+        return opened
 
     async def leave(self, worker: Worker) -> None:
         """Note that a worker has ended."""
