@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +22,8 @@ from moviecrawler.frontier.contract import (
 )
 from moviecrawler.frontier.redis_backend import RedisBackend
 from moviecrawler.frontier.sqlite_backend import FILE, SqliteBackend
+from moviecrawler.politeness.budgets import UNLIMITED, Budget, SiteReply
+from moviecrawler.politeness.ledger import Refusal
 from tests.run_keys import RunKeys, SiteKeys
 
 RUN = RunName("imdb", "run")
@@ -157,7 +159,7 @@ class OutsideOfSqlite:
 
     async def lives_for(self, seconds: float) -> bool:
         self.clock.ahead += seconds
-        is_there = await report_of(self.backend) is not None
+        is_there = (await self.backend.read({}, *RUN)).runs != []
         self.clock.ahead -= seconds
         return is_there
 
@@ -188,6 +190,11 @@ class OutsideOfSqlite:
 
 
 Outside = OutsideOfRedis | OutsideOfSqlite
+
+
+def files(folder: Path) -> list[str]:
+    """Return the files of a folder but those that SQLite keeps while the queue is open."""
+    return sorted(path.name for path in folder.iterdir() if path.name[-4:] not in {"-wal", "-shm"})
 
 
 # --- What many tests do -------------------------------------------------------------------------
@@ -256,9 +263,50 @@ async def finish_all(backend: Backend, one: Worker) -> None:
         await backend.finish(one, [stored(delivery) for delivery in deliveries])
 
 
+async def take(
+    backend: Backend, one: Worker, want: int, renew: Collection[str] = ()
+) -> list[Delivery]:
+    """Lease requests; return their deliveries."""
+    return (await backend.take(one, want, renew)).deliveries
+
+
+async def take_ids(
+    backend: Backend, one: Worker, want: int, renew: Collection[str] = ()
+) -> list[str]:
+    """Lease requests; return their ids."""
+    return ids(await take(backend, one, want, renew))
+
+
+async def store(backend: Backend, one: Worker, deliveries: Iterable[Delivery]) -> None:
+    """End requests whose titles were stored."""
+    await backend.finish(one, [stored(delivery) for delivery in deliveries])
+
+
+async def bury_next(backend: Backend, one: Worker) -> None:
+    """Make a dead letter of the next request."""
+    [delivery] = await take(backend, one, 1)
+    await backend.finish(one, [dead(delivery)])
+
+
+async def charge(backend: Backend, budget: Budget) -> SiteReply:
+    """Charge a request to IMDb's budget."""
+    return await backend.ask("imdb", budget, charge=True)
+
+
+async def refuse(backend: Backend, seconds: float) -> SiteReply:
+    """Note that IMDb has blocked us."""
+    return await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", seconds))
+
+
 async def account_of(backend: Backend, one: Worker) -> Account:
     """Return the account of a worker's run."""
     return (await backend.take(one)).account
+
+
+async def expect(backend: Backend, one: Worker, **figures: int) -> None:
+    """Compare figures of the account of a worker's run."""
+    account = await account_of(backend, one)
+    assert {figure: getattr(account, figure) for figure in figures} == figures
 
 
 def is_all_done(account: Account) -> bool:
@@ -271,7 +319,18 @@ async def letters_of(backend: Backend, run: RunName = RUN) -> list[DeadLetter]:
     return [letter async for letter in backend.dead_letters(run.site, run.name)]
 
 
-async def report_of(backend: Backend, run: RunName = RUN) -> RunReport | None:
+async def letter_ids(backend: Backend) -> list[str]:
+    """Return the ids of the dead letters of the run."""
+    return [letter.id for letter in await letters_of(backend)]
+
+
+async def report_of(backend: Backend, run: RunName = RUN) -> RunReport:
     """Return what is reported of a run."""
-    runs = (await backend.read({}, run.site, run.name)).runs
-    return runs[0] if runs else None
+    [report] = (await backend.read({}, run.site, run.name)).runs
+    return report
+
+
+async def expect_report(backend: Backend, **figures: object) -> None:
+    """Compare figures of what is reported of the run."""
+    report = await report_of(backend)
+    assert {figure: getattr(report, figure) for figure in figures} == figures

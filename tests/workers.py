@@ -194,6 +194,10 @@ class Workers:
         check_queue(queue, may_lose=may_lose)
         return codes
 
+    def end_with(self, *codes: int, may_lose: bool = False) -> None:
+        """Wait until all have ended, and check their exit codes."""
+        assert self.wait(may_lose=may_lose) == [*codes], self.log
+
     def _end(self, process: Process) -> None:
         self.running.remove(process)
         self.ended.append(process)

@@ -26,7 +26,6 @@ from moviecrawler.frontier.contract import (
 )
 from moviecrawler.frontier.outbox import Outbox
 from moviecrawler.frontier.redis_client import connect
-from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.politeness.budgets import UNLIMITED, Budget
 from moviecrawler.politeness.ledger import Refusal
 from tests.backends import (
@@ -38,17 +37,27 @@ from tests.backends import (
     account_of,
     back,
     begin,
+    bury_next,
+    charge,
     dead,
     done,
+    expect,
+    expect_report,
+    files,
     finish_all,
     ids,
     is_all_done,
+    letter_ids,
     letters_of,
     open_now,
     pushes,
+    refuse,
     report_of,
+    store,
     stored,
+    take,
     take_arguments,
+    take_ids,
     worker,
 )
 
@@ -108,10 +117,9 @@ async def test_a_run_that_was_over_is_begun_again_only_for_who_asked_later(
         over_at = (await backend.open(TWO, requested_at, time.time() - before)).over_at
         assert over_at is not None
         assert before < over_at < time.time()
-        assert (await backend.take(TWO, 9)).deliveries == []
+        assert await take(backend, TWO, 9) == []
     assert await open_now(backend, TWO) is None
-    account = await account_of(backend, TWO)
-    assert (account.requested, account.titles, account.ended, account.open) == (1, 0, 0, 1)
+    await expect(backend, TWO, requested=1, titles=0, ended=0, open=1)
     await take_arguments(backend, TWO)
     assert await backend.push(TWO, pushes("a")) == 0  # which the pass before has seen
 
@@ -132,10 +140,9 @@ async def test_a_run_is_begun_anew_when_something_of_it_was_lost_even_if_its_nam
 ) -> None:
     await begin(backend, ONCE, "a", "b")
     await outside.lose("requests")
-    account = await account_of(backend, ONCE)
-    assert (account.open, account.lost) == (0, 2)
+    await expect(backend, ONCE, open=0, lost=2)
     assert await open_now(backend, ONCE, age=1e6) is None
-    assert (await account_of(backend, ONCE)).requested == 1
+    await expect(backend, ONCE, requested=1)
 
 
 async def test_a_worker_with_other_arguments_is_refused(backend: Backend) -> None:
@@ -155,14 +162,14 @@ async def test_one_worker_at_a_time_queues_what_the_arguments_name(
     for one in (ONE, TWO):
         await open_now(backend, one)
     end = await take_arguments(backend, ONE)
-    assert (await backend.take(TWO, 9)).deliveries == []
+    assert await take(backend, TWO, 9) == []
     await backend.push(ONE, pushes("a"))
     await outside.end_leases(end.id)  # the worker was killed half-way, or sleeps
     again = await take_arguments(backend, TWO)
     assert (again.id, again.number) == (end.id, 2)
     assert await backend.push(TWO, pushes("a", "b")) == 1
     await backend.finish(TWO, [again])
-    assert (await account_of(backend, TWO)).open == 2
+    await expect(backend, TWO, open=2)
 
 
 async def test_what_the_arguments_name_is_queued_though_the_site_may_not_be_asked(
@@ -171,11 +178,11 @@ async def test_what_the_arguments_name_is_queued_though_the_site_may_not_be_aske
     budget = Budget(per_day=1)
     one = worker(budget=budget)
     await open_now(backend, one)
-    assert (await backend.ask("imdb", budget, charge=True)).used == 1
+    assert (await charge(backend, budget)).used == 1
     await take_arguments(backend, one)
     datasets = Push(OFF_SITE, "datasets", "[]")
     await backend.push(one, [*pushes("a"), datasets])
-    assert ids((await backend.take(one, 9)).deliveries) == ["datasets"]
+    assert await take_ids(backend, one, 9) == ["datasets"]
 
 
 # --- The queue ----------------------------------------------------------------------------------
@@ -188,7 +195,7 @@ async def test_a_page_is_queued_once_in_a_pass(backend: Backend) -> None:
     assert await backend.push(ONE, pushes(*titles[:5])) == 5  # which are open
     await finish_all(backend, ONE)
     assert await backend.push(ONE, pushes(*titles[:5])) == 5  # which were seen
-    assert (await account_of(backend, ONE)).requested == 301
+    await expect(backend, ONE, requested=301)
 
 
 async def test_what_is_repeatable_is_queued_again_but_never_twice_at_a_time(
@@ -196,26 +203,19 @@ async def test_what_is_repeatable_is_queued_again_but_never_twice_at_a_time(
 ) -> None:
     await begin(backend, ONE, "a")
     repeatable = Push(TITLES, "a", "[]", title="a", is_repeatable=True)
-    assert await backend.push(ONE, [repeatable]) == 1
+    unseen = Push(TITLES, "b", "[]", title="b", is_repeatable=True)
+    assert await backend.push(ONE, [repeatable, unseen]) == 1
     await finish_all(backend, ONE)
     assert await backend.push(ONE, [repeatable, repeatable]) == 1
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.titles, account.open) == (3, 2, 1)
-
-
-async def test_what_is_repeatable_is_not_remembered(backend: Backend) -> None:
-    await begin(backend, ONE)
-    repeatable = Push(TITLES, "a", "[]", title="a", is_repeatable=True)
-    assert await backend.push(ONE, [repeatable]) == 0
-    await finish_all(backend, ONE)
-    assert await backend.push(ONE, pushes("a")) == 0
+    assert await backend.push(ONE, pushes("b")) == 0  # it was not remembered
+    await expect(backend, ONE, requested=5, titles=4, open=2)
 
 
 async def test_the_ids_of_a_run_are_those_of_its_open_requests_and_of_its_latest_letters(
     backend: Backend,
 ) -> None:
     await begin(backend, ONE, "a", "b", "c")
-    leased = (await backend.take(ONE, 2)).deliveries
+    leased = await take(backend, ONE, 2)
     found = await backend.ids(RUN)
     assert (found.open, found.died) == ({"a", "b", "c"}, set())
     await backend.finish(ONE, [dead(leased[0]), stored(leased[1])])
@@ -231,10 +231,10 @@ async def test_the_arguments_outlive_all_their_workers_and_keep_nothing_from_the
     one = worker(deliveries=2)
     await open_now(backend, one)
     for number in range(1, 6):
-        [arguments] = (await backend.take(one, 9)).deliveries
+        [arguments] = await take(backend, one, 9)
         assert arguments.number == number
         await outside.end_leases(arguments.id)
-    [arguments] = (await backend.take(one, 9)).deliveries
+    [arguments] = await take(backend, one, 9)
     await backend.push(one, pushes("a"))
     for _ in range(2):
         reply = await backend.take(one, 9, renew=[arguments.id])
@@ -249,15 +249,14 @@ async def test_limit_counts_titles_by_their_ids_and_not_requests(backend: Backen
     assert await backend.push(limited, pushes("a", "b", "c")) == 0
     second_request = Push(TITLES, "page-of-a", "[]", title="a")
     assert await backend.push(limited, [second_request, Push(LISTS, "list", "[]")]) == 0
-    account = await account_of(backend, limited)
-    assert (account.requested, account.titles) == (5, 3)  # with the arguments
+    await expect(backend, limited, requested=5, titles=3)  # with the arguments
 
 
 async def test_limit_holds_for_each_pass(backend: Backend) -> None:
     limited = worker(limit=1)
     for title in ("a", "b"):
         await begin(backend, limited, title, "another")
-        assert ids((await backend.take(limited, 9)).deliveries) == [title]
+        assert await take_ids(backend, limited, 9) == [title]
         await backend.finish(limited, [End(id=title, kind="done", outcomes={"stored": 1})])
         await asyncio.sleep(0.01)
 
@@ -271,7 +270,7 @@ async def test_levels_go_first_and_within_one_first_in_is_first_out(backend: Bac
     assert ids(reply.deliveries) == ["b", "l", "t2"]
     await backend.finish(ONE, [back(delivery) for delivery in reply.deliveries])
     await backend.push(ONE, pushes("t0"))
-    deliveries = (await backend.take(ONE, 9)).deliveries
+    deliveries = await take(backend, ONE, 9)
     assert ids(deliveries) == ["b", "l", "t2", "t1", "t0"]
     assert {delivery.number for delivery in deliveries} == {1}  # to give back is no delivery
 
@@ -280,7 +279,7 @@ async def test_bodies_come_back_as_they_were_queued(backend: Backend) -> None:
     await begin(backend, ONE)
     body = '["parse_title", "Amélie \\u0000 😀\n"]'
     await backend.push(ONE, [Push(TITLES, "a", body), Push(TITLES, "b", "")])
-    deliveries = (await backend.take(ONE, 9)).deliveries
+    deliveries = await take(backend, ONE, 9)
     assert [delivery.body for delivery in deliveries] == [body.encode(), b""]
 
 
@@ -300,7 +299,7 @@ async def test_the_last_requests_are_shared_out(backend: Backend) -> None:
         replies = [(one, await backend.take(one, 32)) for one in workers]
         for one, reply in replies:
             got[one] += len(reply.deliveries)
-            await backend.finish(one, [stored(delivery) for delivery in reply.deliveries])
+            await store(backend, one, reply.deliveries)
         is_open = replies[-1][1].account.open > 0
     assert min(got.values()) >= 2
 
@@ -332,7 +331,7 @@ async def test_leases_end_only_after_what_came_of_them_is_queued(backend: Backen
     assert sent == ["title", "end of early"]
     await outbox.send()
     assert sent[2:] == ["title", "end of list"]
-    assert (await account_of(backend, ONE)).open == 1
+    await expect(backend, ONE, open=1)
 
 
 # --- Deaths of workers --------------------------------------------------------------------------
@@ -348,20 +347,20 @@ async def test_what_was_handed_out_twice_is_handed_out_alone_and_buried_at_last(
     await begin(backend, one, *map(str, range(8)))
 
     async def die(count: int) -> list[str]:
-        deliveries = (await backend.take(one, count)).deliveries
+        deliveries = await take(backend, one, count)
         await outside.end_leases(*ids(deliveries))
         return ids(deliveries)
 
     assert len(await die(8)) == len(await die(8)) == 8
     # Only to a worker that holds nothing.
-    assert (await backend.take(one, 8, renew=["another"])).deliveries == []
+    assert await take(backend, one, 8, renew=["another"]) == []
     [killer] = await die(8)
     assert await die(8) == [killer]
     reply = await backend.take(one, 8)
     assert reply.new_dead_letters == [killer]
     while reply.deliveries:
         [delivery] = reply.deliveries
-        await backend.finish(one, [stored(delivery)])
+        await store(backend, one, [delivery])
         reply = await backend.take(one, 8)
     account = reply.account
     assert (account.requested, account.stored, account.dead, account.open) == (9, 7, 1, 0)
@@ -381,29 +380,26 @@ async def test_of_a_worker_that_was_only_slow_what_it_stored_is_taken_back_from_
 ) -> None:
     one = worker(deliveries=1)
     await begin(backend, one, "a", "b")
-    deliveries = (await backend.take(one, 9)).deliveries
+    deliveries = await take(backend, one, 9)
     await outside.end_leases("a", "b")
     reply = await backend.take(worker("two", deliveries=1))
     assert sorted(reply.new_dead_letters) == ["a", "b"]
     await backend.finish(one, [stored(deliveries[0]), done(deliveries[1], failed=1)])
-    account = await account_of(backend, one)
-    assert (account.stored, account.failed, account.dead) == (1, 0, 1)
-    assert (account.requested, account.titles, account.lost) == (3, 2, 0)
-    assert [letter.id for letter in await letters_of(backend)] == ["b"]
+    await expect(backend, one, stored=1, failed=0, dead=1, requested=3, titles=2, lost=0)
+    assert await letter_ids(backend) == ["b"]
 
 
 async def test_a_letter_of_an_earlier_pass_is_not_taken_from_the_account_of_a_later_one(
     backend: Backend,
 ) -> None:
     await begin(backend, ONE, "a")
-    await backend.finish(ONE, [dead((await backend.take(ONE, 1)).deliveries[0])])
+    await bury_next(backend, ONE)
     await asyncio.sleep(0.01)
     await begin(backend, ONE, "a")
-    [delivery] = (await backend.take(ONE, 1)).deliveries
-    await backend.finish(ONE, [stored(delivery)])
-    await backend.finish(TWO, [stored(delivery)])  # which had it when its lease ended
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.stored, account.dead, account.lost) == (2, 1, 0, 0)
+    [delivery] = await take(backend, ONE, 1)
+    await store(backend, ONE, [delivery])
+    await store(backend, TWO, [delivery])  # which had it when its lease ended
+    await expect(backend, ONE, requested=2, stored=1, dead=0, lost=0)
 
 
 @pytest.mark.promise(
@@ -414,15 +410,15 @@ async def test_a_worker_whose_lease_went_to_another_ends_nothing_of_it(
     backend: Backend, outside: Outside, how: Any
 ) -> None:
     await begin(backend, ONE, "a")
-    [first] = (await backend.take(ONE, 1)).deliveries
+    [first] = await take(backend, ONE, 1)
     await outside.end_leases("a")  # its time is over
-    [second] = (await backend.take(TWO, 1)).deliveries
+    [second] = await take(backend, TWO, 1)
     assert (first.number, second.number) == (1, 2)
     outcomes = {"failed": 1} if how == "done" else {}
     end = End(id="a", kind=how, number=1, reason="why", outcomes=outcomes)
     await backend.finish(ONE, [end])
     assert await outside.where() == (set(), {"a"})
-    await backend.finish(TWO, [stored(second)])
+    await store(backend, TWO, [second])
     account = await account_of(backend, TWO)
     assert is_all_done(account)
     assert (account.stored, account.failed) == (1, 0)
@@ -432,15 +428,14 @@ async def test_what_a_worker_has_stored_counts_once_although_others_have_it_now(
     backend: Backend, outside: Outside
 ) -> None:
     await begin(backend, ONE, "a", "b")
-    first = (await backend.take(ONE, 2)).deliveries
+    first = await take(backend, ONE, 2)
     await outside.end_leases("a")
-    [second] = (await backend.take(TWO, 1)).deliveries
+    [second] = await take(backend, TWO, 1)
     await outside.end_leases("b")
     await backend.take(TWO)
-    await backend.finish(ONE, [stored(delivery) for delivery in first])  # leased; and queued
-    await backend.finish(TWO, [stored(second)])
-    account = await account_of(backend, TWO)
-    assert (account.requested, account.stored, account.open, account.lost) == (3, 2, 0, 0)
+    await store(backend, ONE, first)  # leased; and queued
+    await store(backend, TWO, [second])
+    await expect(backend, TWO, requested=3, stored=2, open=0, lost=0)
 
 
 async def test_a_lease_that_is_renewed_goes_on(backend: Backend) -> None:
@@ -453,7 +448,7 @@ async def test_a_lease_that_is_renewed_goes_on(backend: Backend) -> None:
         assert time.monotonic() < deadline
         await asyncio.sleep(0.05)
         await backend.take(brief, renew=["a"])
-        ended = ids((await backend.take(TWO, 2)).deliveries)
+        ended = await take_ids(backend, TWO, 2)
     assert ended == ["b"]
 
 
@@ -462,20 +457,13 @@ async def test_a_worker_counts_until_it_leaves_or_is_not_heard_of(backend: Backe
     for one in (ONE, TWO, brief):
         await open_now(backend, one)
         await backend.take(one)
-    report = await report_of(backend)
-    assert report is not None
-    assert report.workers == 3
-    assert report.state == "running"
+    await expect_report(backend, workers=3, state="running")
     await asyncio.sleep(0.3)
     await backend.leave(TWO)
-    report = await report_of(backend)
-    assert report is not None
-    assert report.workers == 1
+    await expect_report(backend, workers=1)
     await backend.leave(ONE)
     await backend.leave(ONE)
-    report = await report_of(backend)
-    assert report is not None
-    assert (report.workers, report.state) == (0, "no worker")
+    await expect_report(backend, workers=0, state="no worker")
 
 
 # --- The account --------------------------------------------------------------------------------
@@ -485,7 +473,7 @@ async def test_each_outcome_is_counted_once_over_all_workers(backend: Backend) -
     await begin(backend, ONE, *TITLE_OUTCOMES, "killer")
     await backend.push(ONE, [*pushes("open"), Push(LISTS, "read", ""), Push(LISTS, "unread", "")])
     for one in (ONE, TWO, ONE, TWO):
-        for delivery in (await backend.take(one, 4)).deliveries:
+        for delivery in await take(backend, one, 4):
             if delivery.id == "killer":
                 await backend.finish(one, [dead(delivery), dead(delivery)])
             elif delivery.id != "open":
@@ -501,23 +489,9 @@ async def test_each_outcome_is_counted_once_over_all_workers(backend: Backend) -
 async def test_a_request_with_many_outcomes_counts_as_so_many_requests(backend: Backend) -> None:
     await begin(backend, ONE)
     await backend.push(ONE, [Push(OFF_SITE, "datasets", "")])
-    [datasets] = (await backend.take(ONE, 1)).deliveries
+    [datasets] = await take(backend, ONE, 1)
     await backend.finish(ONE, [done(datasets, stored=40, absent=2)])
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.titles, account.lost) == (43, 42, 0)
-    assert (account.stored, account.absent, account.read) == (40, 2, 1)
-
-
-async def test_a_request_without_an_outcome_is_replaced_by_what_it_led_to(
-    backend: Backend,
-) -> None:
-    await begin(backend, ONE, "seed")
-    await backend.push(ONE, [Push(OFF_SITE, "datasets", "")])
-    deliveries = (await backend.take(ONE, 2)).deliveries
-    seed = next(delivery for delivery in deliveries if delivery.id == "seed")
-    await backend.finish(ONE, [done(seed)])
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.titles, account.open, account.lost) == (2, 0, 1, 0)
+    await expect(backend, ONE, requested=43, titles=42, stored=40, absent=2, read=1, lost=0)
 
 
 # --- Dead letters -------------------------------------------------------------------------------
@@ -526,7 +500,7 @@ async def test_a_request_without_an_outcome_is_replaced_by_what_it_led_to(
 async def bury(backend: Backend, *titles: str) -> None:
     """Make a pass that is over, of which some titles are dead letters."""
     await begin(backend, ONCE, *titles)
-    deliveries = (await backend.take(ONCE, 100)).deliveries
+    deliveries = await take(backend, ONCE, 100)
     await backend.finish(ONCE, [dead(delivery, f"of {delivery.id}") for delivery in deliveries])
     await asyncio.sleep(0.01)
 
@@ -536,14 +510,13 @@ async def test_dead_letters_outlive_passes_until_they_are_dropped(backend: Backe
     await bury(backend, "a", "b")
     await begin(backend, ONE, "c")
     report = await report_of(backend)
-    assert report is not None
     assert (report.account.dead, report.dead_letters) == (0, 2)
     letters = await letters_of(backend)
     assert {letter.id: letter.reason for letter in letters} == {"a": "of a", "b": "of b"}
     assert await backend.drop_letter(RUN, "a")
     assert not await backend.drop_letter(RUN, "a")
     assert not await backend.drop_letter(RunName("imdb", "another"), "b")
-    assert [letter.id for letter in await letters_of(backend)] == ["b"]
+    assert await letter_ids(backend) == ["b"]
     every = [letter async for letter in backend.dead_letters()]
     assert [letter.id for letter in every] == ["b"]
     assert [letter async for letter in backend.dead_letters("metacritic")] == []
@@ -552,13 +525,13 @@ async def test_dead_letters_outlive_passes_until_they_are_dropped(backend: Backe
 async def test_a_dropped_letter_stays_counted_as_dead(backend: Backend) -> None:
     await bury(backend, "a")
     await backend.drop_letter(RUN, "a")
-    assert (await account_of(backend, ONCE)).dead == 1
+    await expect(backend, ONCE, dead=1)
 
 
 async def test_many_dead_letters_are_all_listed(backend: Backend) -> None:
     titles = [f"tt{number}" for number in range(450)]
     await begin(backend, ONE, *titles)
-    deliveries = (await backend.take(ONE, 1000)).deliveries
+    deliveries = await take(backend, ONE, 1000)
     await backend.finish(ONE, [dead(delivery) for delivery in deliveries])
     assert sorted(letter.id for letter in await letters_of(backend)) == sorted(titles)
 
@@ -572,13 +545,12 @@ async def test_a_letter_that_is_requeued_joins_the_pass_that_is_under_way(
     await backend.finish(ONE, [dead(killer)])
     assert await backend.requeue(RUN, "a")
     assert not await backend.requeue(RUN, "a")
-    deliveries = (await backend.take(ONE, 9)).deliveries
+    deliveries = await take(backend, ONE, 9)
     assert ids(deliveries) == ["b", "a"]  # at the back of its level
     assert deliveries[1].number == 1  # with all its tries
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.titles, account.dead, account.open) == (3, 2, 0, 2)
+    await expect(backend, ONE, requested=3, titles=2, dead=0, open=2)
     assert await letters_of(backend) == []
-    await backend.finish(ONE, [stored(delivery) for delivery in deliveries])
+    await store(backend, ONE, deliveries)
     assert is_all_done(await account_of(backend, ONE))
 
 
@@ -588,23 +560,21 @@ async def test_a_letter_of_an_earlier_pass_that_is_requeued_is_a_request_more(
     await bury(backend, "a")
     await begin(backend, ONE, "b")
     assert await backend.requeue(RUN, "a")
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.titles, account.dead, account.open) == (3, 2, 0, 2)
+    await expect(backend, ONE, requested=3, titles=2, dead=0, open=2)
     await finish_all(backend, ONE)
-    assert (await account_of(backend, ONE)).lost == 0
+    await expect(backend, ONE, lost=0)
 
 
 async def test_a_letter_that_is_requeued_after_a_lost_state_is_counted_as_dead_no_more(
     backend: Backend, outside: Outside
 ) -> None:
     await begin(backend, ONE, "a", "b")
-    await backend.finish(ONE, [dead((await backend.take(ONE, 1)).deliveries[0])])
+    await bury_next(backend, ONE)
     await asyncio.sleep(0.01)
     await outside.lose("state")
-    assert (await account_of(backend, ONE)).dead == 1
+    await expect(backend, ONE, dead=1)
     assert await backend.requeue(RUN, "a")
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.dead, account.open) == (3, 0, 3)
+    await expect(backend, ONE, requested=3, dead=0, open=3)
 
 
 async def test_a_letter_that_is_requeued_while_its_page_is_open_again_doubles_nothing(
@@ -612,12 +582,11 @@ async def test_a_letter_that_is_requeued_while_its_page_is_open_again_doubles_no
 ) -> None:
     await bury(backend, "a")
     await begin(backend, ONE, "a")
-    [delivery] = (await backend.take(ONE, 9)).deliveries
+    [delivery] = await take(backend, ONE, 9)
     assert await backend.requeue(RUN, "a")
     assert await outside.where() == (set(), {"a"})
-    await backend.finish(ONE, [stored(delivery)])
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.stored, account.open, account.lost) == (2, 1, 0, 0)
+    await store(backend, ONE, [delivery])
+    await expect(backend, ONE, requested=2, stored=1, open=0, lost=0)
     assert await letters_of(backend) == []
 
 
@@ -628,23 +597,16 @@ async def test_a_letter_that_is_requeued_after_its_pass_waits_for_the_next_one(
     await bury(backend, "a", "b")
     assert await backend.requeue(RUN, "a")
     assert not await backend.requeue(RUN, "a")
-    assert [letter.id for letter in await letters_of(backend)] == ["b"]
-    report = await report_of(backend)
-    assert report is not None
-    assert (report.requeued, report.dead_letters, report.state) == (1, 1, "finished")
-    assert report.is_current
-    account = await account_of(backend, ONE)
-    assert (account.open, account.dead) == (0, 2)  # it reopens nothing
+    assert await letter_ids(backend) == ["b"]
+    await expect_report(backend, requeued=1, dead_letters=1, state="finished", is_current=True)
+    await expect(backend, ONE, open=0, dead=2)  # it reopens nothing
 
     assert await open_now(backend, ONE) is None
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.titles, account.dead, account.open) == (2, 1, 0, 2)
-    deliveries = (await backend.take(ONE, 9)).deliveries
+    await expect(backend, ONE, requested=2, titles=1, dead=0, open=2)
+    deliveries = await take(backend, ONE, 9)
     assert deliveries[0].id.startswith(ARGUMENTS)
     assert ids(deliveries[1:]) == ["a"]
-    report = await report_of(backend)
-    assert report is not None
-    assert (report.requeued, report.dead_letters) == (0, 1)
+    await expect_report(backend, requeued=0, dead_letters=1)
 
 
 async def test_a_letter_that_waits_for_the_next_pass_joins_none_with_another_one(
@@ -654,10 +616,8 @@ async def test_a_letter_that_waits_for_the_next_pass_joins_none_with_another_one
     assert await backend.requeue(RUN, "a")
     await backend.push(ONE, pushes("c"))  # by a worker that was only slow
     assert await backend.requeue(RUN, "b")
-    assert ids((await backend.take(ONE, 9)).deliveries) == ["c", "b"]
-    report = await report_of(backend)
-    assert report is not None
-    assert (report.requeued, report.dead_letters) == (1, 0)
+    assert await take_ids(backend, ONE, 9) == ["c", "b"]
+    await expect_report(backend, requeued=1, dead_letters=0)
 
 
 async def test_a_run_whose_name_was_chosen_is_reopened_for_its_letters_alone(
@@ -666,15 +626,14 @@ async def test_a_run_whose_name_was_chosen_is_reopened_for_its_letters_alone(
     await bury(backend, "a", "b")
     assert await backend.requeue(RUN, "a")
     assert await open_now(backend, ONCE) is None
-    deliveries = (await backend.take(ONCE, 9)).deliveries
+    deliveries = await take(backend, ONCE, 9)
     assert ids(deliveries) == ["a"]
     assert deliveries[0].number == 1
-    account = await account_of(backend, ONCE)
-    assert (account.requested, account.titles, account.dead, account.open) == (3, 2, 1, 1)
-    await backend.finish(ONCE, [stored(delivery) for delivery in deliveries])
+    await expect(backend, ONCE, requested=3, titles=2, dead=1, open=1)
+    await store(backend, ONCE, deliveries)
     await asyncio.sleep(0.01)
     assert await open_now(backend, ONCE) is not None
-    assert (await account_of(backend, ONCE)).lost == 0
+    await expect(backend, ONCE, lost=0)
 
 
 async def test_requeueing_writes_no_state_and_so_nobody_is_refused_for_it(
@@ -684,14 +643,13 @@ async def test_requeueing_writes_no_state_and_so_nobody_is_refused_for_it(
     await outside.lose("state")
     assert await backend.requeue(RUN, "a")
     report = await report_of(backend)
-    assert report is not None
     assert (report.requeued, report.arguments, report.account.requested) == (1, "", 0)
     assert report.state == "finished"
     assert await open_now(backend, worker("other", arguments="ids=b")) is None
-    deliveries = (await backend.take(ONE, 9)).deliveries
+    deliveries = await take(backend, ONE, 9)
     assert deliveries[0].id.startswith(ARGUMENTS)
     assert ids(deliveries[1:]) == ["a"]
-    assert (await account_of(backend, ONE)).requested == 2
+    await expect(backend, ONE, requested=2)
 
 
 async def test_dead_letters_are_kept_for_30_days(backend: Backend, outside: Outside) -> None:
@@ -715,8 +673,7 @@ async def test_who_queues_while_all_is_lost_begins_from_the_front(
     await backend.finish(ONE, [end])  # which says nothing of what was lost
     await take_arguments(backend, ONE)
     assert await backend.push(ONE, pushes("a", "b")) == 1
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.open) == (3, 3)
+    await expect(backend, ONE, requested=3, open=3)
 
 
 @pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
@@ -724,7 +681,7 @@ async def test_a_lost_state_hides_no_dead_letter_and_has_all_queued_again(
     backend: Backend, outside: Outside
 ) -> None:
     await begin(backend, ONE, "a", "b", "c")
-    first, second = (await backend.take(ONE, 2)).deliveries
+    first, second = await take(backend, ONE, 2)
     await backend.finish(ONE, [dead(first), stored(second)])
     await outside.lose("state")
     reply = await backend.take(ONE)
@@ -736,8 +693,7 @@ async def test_a_lost_state_hides_no_dead_letter_and_has_all_queued_again(
     assert await backend.push(ONE, pushes("b", "c")) == 1  # nothing counts as seen but what is open
     await backend.finish(ONE, [end])
     await finish_all(backend, ONE)
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.stored, account.dead, account.lost) == (4, 2, 1, 0)
+    await expect(backend, ONE, requested=4, stored=2, dead=1, lost=0)
 
 
 async def test_a_lost_state_refuses_nobody_and_a_run_without_one_is_restored_when_it_is_opened(
@@ -746,8 +702,7 @@ async def test_a_lost_state_refuses_nobody_and_a_run_without_one_is_restored_whe
     await begin(backend, ONE, "a")
     await outside.lose("state")
     assert await open_now(backend, worker("other", arguments="ids=b")) is None
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.open) == (2, 2)
+    await expect(backend, ONE, requested=2, open=2)
     await take_arguments(backend, ONE)
 
 
@@ -757,11 +712,10 @@ async def test_a_part_that_is_lost_stops_nothing(
 ) -> None:
     one = worker(limit=3)
     await begin(backend, one, "a", "b", "c", "d")
-    await backend.finish(one, [dead((await backend.take(one, 1)).deliveries[0])])
+    await bury_next(backend, one)
     await outside.lose(part)
     await finish_all(backend, one)
-    account = await account_of(backend, one)
-    assert (account.requested, account.stored, account.dead, account.lost) == (4, 2, 1, 0)
+    await expect(backend, one, requested=4, stored=2, dead=1, lost=0)
 
 
 async def test_a_run_that_is_unused_expires_after_a_week_and_that_is_said_once(
@@ -777,7 +731,7 @@ async def test_a_run_that_is_unused_expires_after_a_week_and_that_is_said_once(
     assert remark.startswith("2 requests that were left of run 'run' are gone")
     opened = await backend.open(worker("other", arguments="ids=b"), None, 0)
     assert (opened.over_at, opened.remarks) == (None, [])
-    assert (await account_of(backend, ONE)).requested == 1
+    await expect(backend, ONE, requested=1)
 
 
 async def test_nothing_is_said_of_a_run_that_expired_when_it_was_over(
@@ -794,7 +748,7 @@ async def test_a_run_lives_for_a_week_after_the_pause_of_its_site(
     backend: Backend, outside: Outside
 ) -> None:
     await begin(backend, ONE, "a")
-    await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 3 * DAY_SECONDS))
+    await refuse(backend, 3 * DAY_SECONDS)
     await backend.take(ONE)
     assert await outside.lives_for(9.9 * DAY_SECONDS)
     assert not await outside.lives_for(10.1 * DAY_SECONDS)
@@ -803,7 +757,9 @@ async def test_a_run_lives_for_a_week_after_the_pause_of_its_site(
 # --- Reports ------------------------------------------------------------------------------------
 
 
-async def test_nothing_is_reported_of_an_empty_frontier(backend: Backend) -> None:
+async def test_nothing_is_reported_of_an_empty_frontier_and_nothing_made(
+    backend: Backend, tmp_path: Path
+) -> None:
     budget = Budget(per_day=7)
     report = await backend.read({"imdb": budget})
     assert report.runs == []
@@ -815,7 +771,9 @@ async def test_nothing_is_reported_of_an_empty_frontier(backend: Backend) -> Non
     assert not await backend.requeue(RUN, "a")
     assert not await backend.drop_letter(RUN, "a")
     assert not await backend.drop_run(RUN)
+    assert await backend.exchange_bans("imdb", {}) == {}
     await backend.leave(ONE)
+    assert files(tmp_path) == []
 
 
 async def test_runs_are_reported_by_site_and_from_the_one_that_began_first(
@@ -852,7 +810,6 @@ async def test_the_runs_that_were_used_last_are_reported_and_any_by_its_name(
     assert len(runs) == TERMS.most_runs
     assert "run" not in {run.run for run in runs}
     report = await report_of(backend)
-    assert report is not None
     assert (report.dead_letters, report.account.dead) == (1, 1)
 
 
@@ -860,16 +817,14 @@ async def test_a_site_is_reported_with_its_refusal_and_what_was_charged_today(
     backend: Backend,
 ) -> None:
     await begin(backend, ONE, "a")
-    await backend.ask("imdb", UNLIMITED, charge=True)
-    await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
+    await charge(backend, UNLIMITED)
+    await refuse(backend, 60)
     report = await report_of(backend)
-    assert report is not None
     site = report.site_state
     assert (site.refusal, site.used_today, report.state) == ("go away", 1, "stopped")
     assert site.stopped_until == pytest.approx(time.time() + 60, abs=30)
     await backend.ask("imdb", UNLIMITED, has_answered=True)
     report = await report_of(backend)
-    assert report is not None
     assert (report.site_state.refusal, report.site_state.stopped_until) == (None, None)
 
 
@@ -879,23 +834,21 @@ async def test_a_run_that_is_dropped_leaves_its_dead_letters(backend: Backend) -
     await begin(backend, worker(run=RunName("imdb", "other")), "a")
     assert await backend.drop_run(RUN)
     assert not await backend.drop_run(RUN)
-    assert [letter.id for letter in await letters_of(backend)] == ["b"]
+    assert await letter_ids(backend) == ["b"]
     report = await report_of(backend)
-    assert report is not None
     assert (report.dead_letters, report.requeued, report.account.requested) == (1, 0, 0)
     assert report.state == "finished"
     await backend.drop_letter(RUN, "b")
-    assert await report_of(backend) is None
     assert len((await backend.read({})).runs) == 1
     await begin(backend, worker(arguments="ids=b"), "a")
-    assert (await account_of(backend, ONE)).requested == 2
+    await expect(backend, ONE, requested=2)
 
 
 async def test_a_backend_that_was_closed_can_be_used_again(backend: Backend) -> None:
     await begin(backend, ONE, "a")
     await backend.close()
     await backend.close()
-    assert (await account_of(backend, ONE)).open == 1
+    await expect(backend, ONE, open=1)
 
 
 # --- Bans of proxies ----------------------------------------------------------------------------
@@ -913,16 +866,6 @@ async def test_bans_are_kept_by_site_until_they_are_deleted(backend: Backend) ->
     assert await backend.exchange_bans("rottentomatoes", {}) == {}
     await backend.exchange_bans("metacritic", {"one": None})
     assert await backend.exchange_bans("metacritic", {}) == {}
-
-
-def test_who_only_reads_bans_makes_no_file(tmp_path: Path) -> None:
-    async def read() -> None:
-        backend = SqliteBackend(tmp_path)
-        assert await backend.exchange_bans("imdb", {}) == {}
-        await backend.close()
-
-    asyncio.run(read())
-    assert not list(tmp_path.iterdir())
 
 
 async def test_bans_outlive_a_backend_and_a_run(backend: Backend) -> None:
@@ -944,7 +887,7 @@ async def test_requests_are_spaced_by_the_budget_however_many_wait_for_their_tur
     backend: Backend,
 ) -> None:
     budget = Budget(per_second=0.1)
-    delays = [(await backend.ask("imdb", budget, charge=True)).delay for _ in range(30)]
+    delays = [(await charge(backend, budget)).delay for _ in range(30)]
     expected = [pytest.approx(number * 10_500, abs=5_000) for number in range(30)]
     assert delays == expected
 
@@ -953,16 +896,16 @@ async def test_a_clock_that_was_ahead_delays_nothing_for_long(
     backend: Backend, outside: Outside
 ) -> None:
     budget = Budget(per_second=10)
-    await backend.ask("imdb", budget, charge=True)
+    await charge(backend, budget)
     await outside.set_clock_back(DAY_SECONDS)
-    delays = [(await backend.ask("imdb", budget, charge=True)).delay for _ in range(2)]
+    delays = [(await charge(backend, budget)).delay for _ in range(2)]
     assert max(delays) < 5_000
 
 
 async def test_a_clock_that_was_ahead_makes_no_pause_longer_and_no_probe(
     backend: Backend, outside: Outside
 ) -> None:
-    site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
+    site = await refuse(backend, 60)
     await outside.set_clock_back(DAY_SECONDS)
     site = await backend.ask("imdb", UNLIMITED)
     assert site.blocked == pytest.approx(60_000, abs=5_000)
@@ -970,7 +913,7 @@ async def test_a_clock_that_was_ahead_makes_no_pause_longer_and_no_probe(
     site = await backend.ask("imdb", UNLIMITED)
     assert site.blocked == pytest.approx(40_000, abs=5_000)
     await outside.end_pause()
-    assert (await backend.ask("imdb", UNLIMITED, charge=True)).probing
+    assert (await charge(backend, UNLIMITED)).probing
     await outside.set_clock_back(DAY_SECONDS)
     site = await backend.ask("imdb", UNLIMITED)
     assert site.state == "probed"
@@ -986,11 +929,11 @@ async def test_a_request_is_charged_when_it_is_sent_and_nothing_is_credited(
     budget = Budget(per_day=2)
     one = worker(budget=budget)
     await begin(backend, one, *map(str, range(9)))
-    [delivery] = (await backend.take(one, 1)).deliveries
+    [delivery] = await take(backend, one, 1)
     await backend.finish(one, [back(delivery)])
-    used = [(await backend.ask("imdb", budget, charge=True)).used for _ in range(2)]
+    used = [(await charge(backend, budget)).used for _ in range(2)]
     assert used == [1, 2]
-    assert (await backend.ask("imdb", budget, charge=True)).state == "budget_spent"
+    assert (await charge(backend, budget)).state == "budget_spent"
     reply = await backend.take(one, 9)
     assert (reply.deliveries, reply.account.open) == ([], 9)
     assert reply.site.state == "budget_spent"
@@ -1003,7 +946,7 @@ async def test_a_day_spent_at_23_59_goes_on_at_00_01_in_the_same_run(
     budget = Budget(per_day=1)
     one = worker(budget=budget)
     await begin(backend, one, *map(str, range(3)))
-    assert (await backend.ask("imdb", budget, charge=True)).state == "open"
+    assert (await charge(backend, budget)).state == "open"
     site = (await backend.take(one, 9)).site
     assert site.state == "budget_spent"
     assert site.blocked == pytest.approx(-time.time() % DAY_SECONDS * 1000, abs=5_000)
@@ -1013,13 +956,13 @@ async def test_a_day_spent_at_23_59_goes_on_at_00_01_in_the_same_run(
     reply = await backend.take(again, 9)
     assert reply.deliveries
     assert reply.account.requested == 4
-    assert (await backend.ask("imdb", budget, charge=True)).used == 1
+    assert (await charge(backend, budget)).used == 1
 
 
 async def test_a_request_is_charged_to_the_day_of_its_turn(backend: Backend) -> None:
     budget = Budget(per_second=0.5 / DAY_SECONDS, per_day=1)
     for days in (0, 2):
-        reply = await backend.ask("imdb", budget, charge=True)
+        reply = await charge(backend, budget)
         assert (reply.state, reply.used) == ("open", 1)
         assert reply.delay >= days * DAY_SECONDS * 1000
 
@@ -1032,21 +975,21 @@ async def test_a_clock_that_was_ahead_gives_no_day_a_second_budget(
 ) -> None:
     budget = Budget(per_day=2)
     for used in (1, 2):
-        assert (await backend.ask("imdb", budget, charge=True)).used == used
+        assert (await charge(backend, budget)).used == used
     await outside.set_clock_back(DAY_SECONDS)
-    assert (await backend.ask("imdb", budget, charge=True)).state == "budget_spent"
+    assert (await charge(backend, budget)).state == "budget_spent"
     await outside.begin_next_day()
-    assert (await backend.ask("imdb", budget, charge=True)).used == 1
+    assert (await charge(backend, budget)).used == 1
 
 
 async def test_a_pause_is_the_longest_that_an_answer_asks_for(
     backend: Backend, outside: Outside
 ) -> None:
     for seconds, longest in ((600, 600), (3600, 3600), (60, 3600)):
-        site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", seconds))
+        site = await refuse(backend, seconds)
         assert site.blocked == pytest.approx(longest * 1000, abs=5_000)
     await outside.end_pause()
-    site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 600))
+    site = await refuse(backend, 600)
     assert site.blocked == pytest.approx(1_200_000, abs=5_000)  # the second refusal in a row
 
 
@@ -1058,27 +1001,27 @@ async def test_a_refusal_stops_all_workers_and_one_probe_finds_out_when_it_is_ov
 ) -> None:
     await begin(backend, ONE, *map(str, range(9)))
     for trips in (1, 2):
-        site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
+        site = await refuse(backend, 60)
         assert (site.blocked > 0, site.state, site.reason) == (True, "refused", "go away")
         site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("what was in flight", 60))
         assert site.reason == "go away"
         assert site.blocked == pytest.approx(60_000 * trips, abs=5_000)  # the pause doubles
-        assert (await backend.take(ONE, 9)).deliveries == []
+        assert await take(backend, ONE, 9) == []
         assert (await backend.ask("metacritic", UNLIMITED)).blocked == 0
         await outside.end_pause()
         reply = await backend.take(ONE, 9)
         assert (len(reply.deliveries), reply.site.state) == (1, "half_open")
-        assert (await backend.ask("imdb", UNLIMITED, charge=True)).probing
-        site = await backend.ask("imdb", UNLIMITED, charge=True)
+        assert (await charge(backend, UNLIMITED)).probing
+        site = await charge(backend, UNLIMITED)
         assert (site.blocked > 0, site.state, site.probing) == (True, "probed", False)
-        assert (await backend.take(ONE, 9)).deliveries == []
+        assert await take(backend, ONE, 9) == []
     await backend.ask("imdb", UNLIMITED, has_answered=True)
-    assert len((await backend.take(ONE, 9)).deliveries) == 7
+    assert len(await take(backend, ONE, 9)) == 7
 
 
 async def test_a_pause_is_never_longer_than_a_week(backend: Backend, outside: Outside) -> None:
     for _ in range(12):
-        site = await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 3600))
+        site = await refuse(backend, 3600)
         assert 0 < site.blocked <= 7 * DAY_SECONDS * 1000
         await outside.end_pause()
     assert site.blocked > 6.9 * DAY_SECONDS * 1000
@@ -1101,15 +1044,15 @@ async def test_what_is_put_last_comes_after_the_others_of_its_level_and_counts_f
 ) -> None:
     await begin(backend, ONE, *"abc")
     for _ in range(7):  # more often than a request may be handed out
-        [delivery] = (await backend.take(ONE, 1)).deliveries
+        [delivery] = await take(backend, ONE, 1)
         await backend.finish(ONE, [End(id=delivery.id, kind="last", number=delivery.number)])
     await backend.push(ONE, pushes("list", level=LISTS))
-    deliveries = (await backend.take(ONE, 9)).deliveries
+    deliveries = await take(backend, ONE, 9)
     assert ids(deliveries) == ["list", "b", "c", "a"]
     assert {delivery.number for delivery in deliveries} == {1}
-    assert (await account_of(backend, ONE)).open == 4
+    await expect(backend, ONE, open=4)
     assert await letters_of(backend) == []
     await backend.finish(
         ONE, [End(id="b", kind="last", number=1), End(id="c", kind="back", number=1)]
     )
-    assert ids((await backend.take(ONE, 9, ["a", "list"])).deliveries) == ["c", "b"]
+    assert await take_ids(backend, ONE, 9, ["a", "list"]) == ["c", "b"]

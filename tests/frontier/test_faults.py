@@ -69,6 +69,11 @@ def assert_whole(movies: list[Movie], expected: list[str] | None = None) -> None
     assert set(stored) == set(expected or IDS)
 
 
+def assert_all_done(workers: Workers, titles: int = TITLES) -> None:
+    assert workers.state("done") == workers.state("requested") == titles + 1  # with the arguments
+    assert workers.state("dead") == 0
+
+
 def have_been_fetched(replica: ReplicaProcess, count: int) -> bool:
     return len(fetched(replica)) >= count
 
@@ -121,17 +126,14 @@ def test_killed_workers_lose_no_title_and_double_none(
             )
             workers.kill()
             workers.start()
-        assert workers.wait() == [0, 0, 0], workers.log
+        workers.end_with(0, 0, 0)
         for movies in (
             *(workers.movies, postgres_movies(database_url), mongo_movies(mongo_url)),
             s3_movies(s3_url, bucket_name),
         ):
             assert_whole(movies, expected)
         again = sum(fetched(replica).values()) - titles
-        assert (
-            workers.state("done") == workers.state("requested") == titles + 1
-        )  # with the arguments
-        assert workers.state("dead") == 0
+        assert_all_done(workers, titles)
     logger.info("%d kills: %d of %d pages were fetched again", kills, again, titles)
     assert (
         again <= kills * 150
@@ -169,7 +171,7 @@ def test_what_killed_workers_held_does_not_wait_for_batches_to_be_due(
             workers.kill()
         killed_at = time.monotonic()
         workers.start()
-        assert workers.wait() == [0], workers.log
+        workers.end_with(0)
         seconds = time.monotonic() - killed_at
         assert_whole(s3_movies(s3_url, bucket_name), expected)
     logger.info("after the last kill, %d titles took %.0f s", titles, seconds)
@@ -186,12 +188,10 @@ def test_redis_may_be_killed_and_started_again(
         own_redis.stop()
         time.sleep(2.2)  # longer than a lease
         own_redis.start()
-        assert workers.wait() == [0, 0], workers.log
+        workers.end_with(0, 0)
         assert_whole(workers.movies)
         assert "Traceback" not in workers.log
-        assert (
-            workers.state("done") == workers.state("requested") == TITLES + 1
-        )  # with the arguments
+        assert_all_done(workers)
 
 
 @pytest.mark.promise("Redis may go away and come back: nothing is lost.")
@@ -205,7 +205,7 @@ def test_redis_may_be_out_of_memory_for_a_while(
         wait_for(lambda: "Redis at REDIS_URL has no memory left" in workers.log)
         time.sleep(2.5)  # longer than a lease: heartbeats are taken all the same
         own_redis.client.config_set("maxmemory", "0")
-        assert workers.wait() == [0, 0], workers.log
+        workers.end_with(0, 0)
         assert (
             len(workers.movies) == len({movie.site_id for movie in workers.movies}) > TITLES * 0.8
         )
@@ -219,7 +219,7 @@ def test_a_redis_that_evicts_is_refused_with_a_sentence(
     own_redis.client.config_set("maxmemory-policy", "volatile-lru")
     with own_workers_of("imdb", ALL) as workers:
         workers.start()
-        assert workers.wait() == [1]
+        workers.end_with(1)
         assert "(volatile-lru); set its maxmemory-policy to noeviction" in workers.log
 
 
@@ -230,7 +230,7 @@ def test_unreachable_redis_ends_the_crawl_at_once_with_a_sentence(
         "imdb", data=tmp_path, replica=replica, redis_url="redis://127.0.0.1:1/0"
     ) as workers:
         workers.start()
-        assert workers.wait() == [1]
+        workers.end_with(1)
         assert "start it, or remove REDIS_URL" in workers.log
         assert "Traceback" not in workers.log
 
@@ -250,12 +250,9 @@ def test_worker_that_slept_for_two_leases_changes_nothing_of_what_others_did(
         wait_for(lambda: workers.count("requests") == 0)
         time.sleep(2)
         workers.running[0].send_signal(signal.SIGCONT)
-        assert workers.wait() == [0, 0], workers.log
+        workers.end_with(0, 0)
         assert_whole(workers.movies)
-        assert (
-            workers.state("done") == workers.state("requested") == TITLES + 1
-        )  # with the arguments
-        assert workers.state("dead") == 0
+        assert_all_done(workers)
 
 
 @pytest.mark.promise(
@@ -278,7 +275,7 @@ def test_worker_that_closes_takes_nothing_more_and_gives_back_however_slow_the_s
         own_redis.client.rpush("imdb:start_urls", IDS[0])
         began = time.monotonic()
         workers.running[1].send_signal(signal.SIGTERM)
-        assert workers.wait() == [3, 3], workers.log
+        workers.end_with(3, 3)
         assert time.monotonic() - began < 15
         assert workers.count("leases") == 0
         assert workers.count("queue") == TITLES
@@ -308,7 +305,7 @@ def test_datasets_that_a_worker_did_not_come_to_read_are_read_by_the_next(
             workers.running[0].send_signal(number)
             workers.running[0].wait(60)
         workers.start()
-        assert workers.wait() == [code, 0], workers.log
+        workers.end_with(code, 0)
         assert_whole(workers.movies)
 
 
@@ -328,11 +325,9 @@ def test_job_whose_node_died_goes_on_in_its_run(
         done = workers.state("done") - 1  # without the arguments
         for _ in range(2):
             workers.start()
-            assert workers.wait() == [0], workers.log
+            workers.end_with(0)
         assert own_redis.client.zcard(workers.keys.site.runs) == 1
-        assert (
-            workers.state("done") == workers.state("requested") == TITLES + 1
-        )  # with the arguments
+        assert_all_done(workers)
         assert_whole(workers.movies)
     assert "finished at" in workers.log
     assert sum(fetched(replica).values()) <= 2 * TITLES - done
@@ -349,7 +344,7 @@ def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
         workers.start()
         wait_for(partial(have_been_fetched, replica, 10))
         workers.running[0].send_signal(signal.SIGTERM)
-        assert workers.wait() == [3], workers.log
+        workers.end_with(3)
         assert workers.count("leases") == 0
         done = workers.state("done") - 1  # without the arguments
         assert 0 < done < TITLES - 10
@@ -360,7 +355,7 @@ def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
             "imdb", ALL, data=tmp_path / name, FRONTIER_MAX_PAGES=str(most), **SURE
         ) as others:
             others.start()
-            assert others.wait() == [3 if most else 0], others.log
+            others.end_with(3 if most else 0)
             assert len(others.movies) == (most or TITLES - done - 10)
             assert ("(recycled)" in others.log) == bool(most)
     assert sum(fetched(replica).values()) == TITLES
@@ -389,7 +384,7 @@ def test_sigterm_ends_a_worker_though_redis_answers_late(
         workers.running[0].wait(60)
         assert time.monotonic() - began < 15
         proxy.latency = 0.0
-        assert workers.wait() == [3], workers.log
+        workers.end_with(3)
 
 
 _DEADLY = """

@@ -135,17 +135,6 @@ def test_the_worst_that_a_store_says_is_the_titles(
     assert crawl.outcomes == [outcomes]
 
 
-@pytest.mark.parametrize(
-    ("outcome", "how"),
-    [("absent", "done"), ("failed", "done"), ("disallowed", "done")],
-)
-def test_missed_title_ends_by_why_it_was_missed(crawl: Crawl, outcome: str, how: str) -> None:
-    item = miss(outcome)
-    crawl.ended(item)
-    crawl.completed(item)
-    assert crawl.ends == [how]
-
-
 def archived(crawl: Crawl) -> None:
     crawl.tell(page_archived, item=PAGE)
     crawl.completed(PAGE, "archive")
@@ -204,11 +193,16 @@ def test_retry_takes_the_lease_over(crawl: Crawl) -> None:
 
 
 @pytest.mark.parametrize(
-    ("refused", "meta", "how"),
-    [(None, {}, "done"), (False, {}, "done"), (True, {}, "back"), (None, closed(), "back")],
+    ("refused", "meta", "how", "outcomes"),
+    [
+        (None, {}, "done", {"read": 1}),
+        (False, {}, "done", {"unread": 1}),
+        (True, {}, "back", {}),
+        (None, closed(), "back", {}),
+    ],
 )
-def test_list_is_done_unless_it_was_refused_or_not_sent(
-    crawl: Crawl, refused: bool | None, meta: dict[str, Any], how: str
+def test_list_is_read_or_unread_unless_it_was_refused_or_not_sent(
+    crawl: Crawl, refused: bool | None, meta: dict[str, Any], how: str, outcomes: dict[str, int]
 ) -> None:
     listed = Request("https://www.imdb.com/list", meta=meta)
     crawl.tracker.take("list", 1, listed)
@@ -216,6 +210,7 @@ def test_list_is_done_unless_it_was_refused_or_not_sent(
         crawl.send(list_failed, url=listed.url, reason="no list", refused=refused)
     crawl.tracker.ended(listed)
     assert crawl.ends == [how]
+    assert crawl.outcomes == [outcomes]
 
 
 def test_what_was_given_back_is_not_acknowledged(crawl: Crawl) -> None:
@@ -244,6 +239,7 @@ def test_a_title_has_one_outcome(
     crawl.ended(*items)
     for item in items:
         crawl.completed(item, outcome=store_says)
+    assert crawl.ends == ["done"]
     assert crawl.outcomes == [outcomes]
 
 
@@ -251,16 +247,6 @@ def test_a_title_whose_item_did_not_pass_the_checks_has_failed(crawl: Crawl) -> 
     crawl.tell(signals.item_dropped, item=MOVIE, exception=ODD)
     crawl.ended()
     assert crawl.outcomes == [{"failed": 1}]
-
-
-@pytest.mark.parametrize(("is_missed", "outcomes"), [(False, {"read": 1}), (True, {"unread": 1})])
-def test_a_list_is_read_or_unread(crawl: Crawl, is_missed: bool, outcomes: dict[str, int]) -> None:
-    listed = Request("https://www.imdb.com/list")
-    crawl.tracker.take("list", 1, listed)
-    if is_missed:
-        crawl.send(list_failed, url=listed.url, reason="no list", refused=False)
-    crawl.tracker.ended(listed)
-    assert crawl.outcomes == [outcomes]
 
 
 def test_a_pass_over_datasets_has_the_outcomes_of_all_its_titles(crawl: Crawl) -> None:
@@ -274,9 +260,3 @@ def test_a_pass_over_datasets_has_the_outcomes_of_all_its_titles(crawl: Crawl) -
     crawl.completed(rejected, outcome="rejected")
     crawl.completed(absent)
     assert crawl.outcomes == [{"stored": 1, "failed": 1, "absent": 1, "read": 1}]
-
-
-def test_what_is_given_back_or_buried_counts_nothing(crawl: Crawl) -> None:
-    crawl.ended(MOVIE)
-    crawl.completed(MOVIE, outcome="spooled")
-    assert crawl.outcomes == [{}]

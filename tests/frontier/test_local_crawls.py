@@ -62,7 +62,7 @@ def test_a_crawl_that_is_killed_goes_on_with_the_same_command(tmp_path: Path, ti
             )
             workers.kill()
         workers.start()
-        assert workers.wait() == [0], workers.log
+        workers.end_with(0)
         assert sorted(map(str, stored(workers))) == sorted(expected)
         again = fetched(replica) - titles
     logger.info("%d kills: %d of %d pages were fetched again", kills, again, titles)
@@ -78,10 +78,10 @@ def test_a_crawl_that_is_ended_goes_on_where_it_was_and_fetches_nothing_twice(
         workers.start(environment={"CONCURRENT_REQUESTS": "2"})
         wait_for(partial(have_been_fetched, replica, 6))
         workers.running[0].send_signal(signal.SIGTERM)
-        assert workers.wait() == [3], workers.log
+        workers.end_with(3)
         assert 0 < len(workers.movies) < TITLES
         workers.start()
-        assert workers.wait() == [0], workers.log
+        workers.end_with(0)
         assert sorted(map(str, stored(workers))) == sorted(IDS)
     # What was in progress when the signal came is fetched once more, if it was not stored in time.
     assert fetched(replica) <= TITLES + 2
@@ -97,10 +97,10 @@ def test_ids_that_are_new_in_a_file_are_fetched_by_the_run_that_goes_on(
         workers.start(environment={"CONCURRENT_REQUESTS": "2"})
         wait_for(partial(have_been_fetched, replica, 4))
         workers.running[0].send_signal(signal.SIGTERM)
-        assert workers.wait() == [3], workers.log
+        workers.end_with(3)
         wanted.write_text("\n".join(IDS))
         workers.start()
-        assert workers.wait() == [0], workers.log
+        workers.end_with(0)
         assert sorted(map(str, stored(workers))) == sorted(IDS)
 
 
@@ -139,7 +139,7 @@ def test_every_title_is_stored_though_the_queue_lost_something(
         workers.start(2)
         wait_for(partial(have_been_fetched, replica, 6), detail=lambda: workers.log)
         lose(tmp_path)
-        assert workers.wait() == [0, 0], workers.log
+        workers.end_with(0, 0)
         assert sorted(map(str, stored(workers))) == sorted(IDS)
         assert "Traceback" not in workers.log
 
@@ -153,9 +153,9 @@ def test_a_run_whose_requests_were_deleted_ends_and_says_how_many(
         workers.start()
         wait_for(partial(have_been_fetched, replica, 4), detail=lambda: workers.log)
         delete_rows("requests", tmp_path)
-        assert workers.wait(may_lose=True) == [1], workers.log
+        workers.end_with(1, may_lose=True)
         assert re.search(r"[1-9]\d* lost; .*\(finished\)", workers.log)
         assert "were deleted from the queue, and the same command begins anew" in workers.log
         workers.start()
-        assert workers.wait() == [0], workers.log
+        workers.end_with(0)
         assert sorted(map(str, stored(workers))) == sorted(IDS)

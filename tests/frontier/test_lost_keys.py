@@ -63,7 +63,7 @@ def test_every_title_is_stored_though_keys_were_lost(
             redis_client.flushdb()
         else:
             redis_client.delete(*(getattr(keys, name) for name in names.split()))
-        assert workers.wait() == [0, 0], workers.log
+        workers.end_with(0, 0)
         assert {movie.site_id for movie in workers.movies} == set(IDS)
         assert workers.log.count("next: nothing is left") == 2
 
@@ -75,13 +75,13 @@ def test_a_run_whose_requests_were_lost_ends_and_says_how_many_and_the_next_star
     with alone as workers:
         both: Any = redis_client.pipeline()
         lost, _ = both.zcard(workers.keys.queue).delete(workers.keys.requests).execute()
-        assert workers.wait(may_lose=True) == [1], workers.log
+        workers.end_with(1, may_lose=True)
         assert f" {lost} lost; in " in workers.log
         assert f"{lost} were deleted from the queue" in workers.log
         stored = {movie.site_id for movie in workers.movies}
         assert stored < set(IDS)
         workers.start()
-        assert workers.wait() == [0], workers.log
+        workers.end_with(0)
         assert {movie.site_id for movie in workers.movies} == set(IDS)
 
 
@@ -95,7 +95,7 @@ def test_dead_letters_that_were_lost_still_count(
             workers.start()
             wait_for(lambda: workers.count("dead"))
             redis_client.delete(workers.keys.dead)
-        assert workers.wait() == [1], workers.log
+        workers.end_with(1)
         assert "`scrapy deadletters` has 1 requests that were given up" in workers.log
 
 
@@ -105,7 +105,7 @@ def test_a_damaged_request_stops_nothing(alone: Workers, redis_client: redis.Red
         queued: Any = redis_client.zrange(keys.queue, -2, -1)
         redis_client.hset(keys.requests, queued[0], b"\x80")
         redis_client.hset(keys.requests, queued[1], b"2 0 \n[]")
-        assert workers.wait() == [1], workers.log
+        workers.end_with(1)
         assert len(workers.movies) == TITLES - 2
         assert workers.count("dead") == workers.state("dead") == 2
 
@@ -118,5 +118,5 @@ def test_the_limit_holds_again_when_the_titles_are_lost(
         workers.start(2)
         wait_for(lambda: workers.count("titles") == 20)
         redis_client.delete(workers.keys.titles)
-        assert workers.wait() == [0, 0], workers.log
+        workers.end_with(0, 0)
         assert 20 <= len(workers.movies) <= 40

@@ -398,7 +398,6 @@ class Frontier(RuleBasedStateMachine):
     def the_report_is_right(self) -> None:
         assert {letter.id for letter in self.do(letters_of(self.backend))} == self.dead
         report = self.do(report_of(self.backend))
-        assert report is not None
         assert (report.ended_at is not None) == self.is_over
         assert (report.dead_letters, report.requeued) == (len(self.dead), len(self.requeued))
 

@@ -7,22 +7,23 @@ import msgspec
 import pytest
 
 from moviecrawler.frontier.contract import End, Push
-from moviecrawler.politeness.budgets import UNLIMITED
-from moviecrawler.politeness.ledger import Refusal
 from tests.backends import (
     DAY_SECONDS,
     RUN,
     OutsideOfRedis,
-    account_of,
     begin,
     dead,
-    done,
+    expect,
     finish_all,
     ids,
+    letter_ids,
     letters_of,
     open_now,
     pushes,
+    refuse,
+    store,
     stored,
+    take,
     worker,
 )
 
@@ -54,25 +55,12 @@ async def test_seeds_of_each_type_become_requests_in_one_step(
     seeds = [b"tt1", b'{"url": "tt2", "priority": 100}', b"\xff\x00"]
     await push_seeds(redis_side, kind, *seeds)
     await open_now(backend, ONE)
-    assert (await account_of(backend, ONE)).open == 1  # a worker that takes nothing moves none
+    await expect(backend, ONE, open=1)  # a worker that takes nothing moves none
     reply = await backend.take(ONE, 9)
     assert reply.deliveries[1].body == seeds[1]
     assert {delivery.body for delivery in reply.deliveries[1:]} == set(seeds)
     assert not await redis_side.client.exists(redis_side.keys.site.start_urls)
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.titles) == (4, 3)
-
-
-async def test_a_seed_that_leads_to_a_pass_over_datasets_counts_as_no_title(
-    redis_side: OutsideOfRedis,
-) -> None:
-    backend = redis_side.backend
-    await begin(backend, ONE)
-    await push_seeds(redis_side, "list", b"tt1")
-    [seed] = (await backend.take(ONE, 9)).deliveries
-    await backend.finish(ONE, [done(seed)])
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.titles, account.lost) == (1, 0, 0)
+    await expect(backend, ONE, requested=4, titles=3)
 
 
 async def test_a_seed_that_is_requeued_comes_back_as_it_was_pushed(
@@ -81,28 +69,27 @@ async def test_a_seed_that_is_requeued_comes_back_as_it_was_pushed(
     backend = redis_side.backend
     await begin(backend, ONE, "a")
     await push_seeds(redis_side, "list", b"\xff tt1\n{}")
-    deliveries = (await backend.take(ONE, 9)).deliveries
+    deliveries = await take(backend, ONE, 9)
     [seed] = [delivery for delivery in deliveries if delivery.id != "a"]
     await backend.finish(ONE, [dead(seed)])
     [letter] = await letters_of(backend)
     assert letter.body == "\\xff tt1\n{}"
     assert letter.request is None
     assert await backend.requeue(RUN, seed.id)
-    [again] = (await backend.take(ONE, 9)).deliveries
+    [again] = await take(backend, ONE, 9)
     assert (again.id, again.body, again.number) == (seed.id, seed.body, 1)
-    await backend.finish(ONE, [stored(again)])
-    account = await account_of(backend, ONE)
-    assert (account.requested, account.titles, account.stored, account.dead) == (3, 2, 1, 0)
+    await store(backend, ONE, [again])
+    await expect(backend, ONE, requested=3, titles=2, stored=1, dead=0)
 
 
 async def test_no_seed_is_taken_while_the_site_may_not_be_asked(redis_side: OutsideOfRedis) -> None:
     backend = redis_side.backend
     await begin(backend, ONE)
     await push_seeds(redis_side, "list", b"tt1", b"tt2")
-    await backend.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
-    assert (await backend.take(ONE, 9)).deliveries == []
+    await refuse(backend, 60)
+    assert await take(backend, ONE, 9) == []
     await redis_side.end_pause()
-    assert len((await backend.take(ONE, 9)).deliveries) == 1  # the probe
+    assert len(await take(backend, ONE, 9)) == 1  # the probe
     assert await redis_side.client.llen(redis_side.keys.site.start_urls) == 1
 
 
@@ -141,7 +128,7 @@ async def test_keys_of_a_run_expire_a_week_after_their_last_use_and_letters_afte
     one = worker(limit=9)
     await begin(backend, one, "a", "b", "c")
     for _ in range(2):
-        [delivery] = (await backend.take(one, 1)).deliveries
+        [delivery] = await take(backend, one, 1)
         await backend.finish(one, [dead(delivery)])
     await backend.take(one, 1)
     keys = await redis_side.client.keys(f"{redis_side.keys.prefix}*")
@@ -155,7 +142,7 @@ async def test_keys_of_a_run_expire_a_week_after_their_last_use_and_letters_afte
 async def test_each_letter_is_dropped_30_days_after_its_death(redis_side: OutsideOfRedis) -> None:
     backend = redis_side.backend
     await begin(backend, ONE, "old", "new")
-    deliveries = (await backend.take(ONE, 9)).deliveries
+    deliveries = await take(backend, ONE, 9)
     await backend.finish(ONE, [dead(delivery) for delivery in deliveries])
     letter = await redis_side.client.hget(redis_side.keys.dead, "old")
     died_at = round((time.time() - 30.1 * DAY_SECONDS) * 1000)
@@ -164,7 +151,7 @@ async def test_each_letter_is_dropped_30_days_after_its_death(redis_side: Outsid
         redis_side.keys.dead, "old", b'{"reason":"why","at":%d}\n%b' % (died_at, value)
     )
     await open_now(backend, ONE)
-    assert [letter.id for letter in await letters_of(backend)] == ["new"]
+    assert await letter_ids(backend) == ["new"]
 
 
 async def test_a_run_is_not_over_while_a_worker_holds_a_request_that_was_lost(
@@ -172,13 +159,12 @@ async def test_a_run_is_not_over_while_a_worker_holds_a_request_that_was_lost(
 ) -> None:
     backend = redis_side.backend
     await begin(backend, ONE, "a", "b")
-    deliveries = (await backend.take(ONE, 2)).deliveries
+    deliveries = await take(backend, ONE, 2)
     await redis_side.client.delete(redis_side.keys.requests)
-    assert (await account_of(backend, ONE)).open == 2
+    await expect(backend, ONE, open=2)
     await backend.finish(ONE, [stored(deliveries[0])])  # and is not lost after all
     await redis_side.end_leases("b")  # the worker died
-    account = await account_of(backend, ONE)
-    assert (account.open, account.stored, account.lost) == (0, 1, 1)
+    await expect(backend, ONE, open=0, stored=1, lost=1)
 
 
 @pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
@@ -204,7 +190,7 @@ async def test_a_damaged_request_is_handed_out_so_that_it_can_become_a_dead_lett
     await begin(backend, ONE, "a")
     await backend.push(ONE, [Push(2, "b", "[]")])
     await redis_side.client.hset(redis_side.keys.requests, "a", b"\x80")
-    deliveries = (await backend.take(ONE, 9)).deliveries
+    deliveries = await take(backend, ONE, 9)
     damaged = next(delivery for delivery in deliveries if delivery.id == "a")
     assert (damaged.body, damaged.number) == (b"\x80", 1)
     await backend.finish(ONE, [End(id="a", kind="dead", number=1, reason="damaged")])

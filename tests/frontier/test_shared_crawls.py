@@ -33,7 +33,7 @@ def test_workers_together_store_the_site_and_ask_for_no_page_twice(
 ) -> None:
     with workers_of_any(spider, *EVERYTHING[spider], **SURE) as workers:
         workers.start(2)
-        assert workers.wait() == [0, 0], workers.log
+        workers.end_with(0, 0)
         movies = workers.movies
     expected = set(COLLECTION.ids[spider].values())
     assert {movie.site_id for movie in movies} == expected
@@ -52,7 +52,7 @@ def test_workers_of_one_run_fetch_nothing_twice_and_each_new_start_makes_a_new_r
             "imdb", "list=boxoffice", f"ids={IDS[0]}", FRONTIER_ASKED_AT=begun
         ) as workers:
             workers.start()
-            assert workers.wait() == [0], workers.log
+            workers.end_with(0)
             # Whoever was asked for before the run was over has nothing to do, and gives the same
             # account.
             assert ("finished at" in workers.log) == late
@@ -73,7 +73,7 @@ def test_run_of_a_name_is_made_once_and_refused_to_other_arguments(
     ):
         with workers_of_any("imdb", argument, FRONTIER_RUN="weekly") as workers:
             workers.start()
-            assert workers.wait() == [code], workers.log
+            workers.end_with(code)
             assert says in workers.log
             assert f"this worker has ids={IDS[1]}" in workers.log or not code
     assert counts(replica)["requests"] == 1
@@ -93,7 +93,7 @@ def test_limit_is_that_of_all_workers_and_no_title_is_lost_though_pages_are_miss
         workers.start(2)
         wait_for(lambda: workers.state("titles") == 25)
         change(replica, faults={"404": 0.15})
-        assert workers.wait() == [0, 0], workers.log
+        workers.end_with(0, 0)
         ended = {movie.site_id for movie in workers.movies} | set(
             Finished(0, "", "", tmp_path).misses
         )
@@ -129,7 +129,7 @@ def test_seeds_from_outside_are_taken_and_what_is_bad_is_set_aside(
         redis_client.rpush("imdb:start_urls", wanted[4], wanted[0])
         wait_for(lambda: counts(replica)["requests"] == 6 and workers.count("requests") == 0)
         workers.running[0].send_signal(signal.SIGTERM)
-        assert workers.wait() == [1], workers.log  # as there are dead letters
+        workers.end_with(1)  # as there are dead letters
         assert {movie.site_id for movie in workers.movies} == set(wanted[:5])
     assert counts(replica)["requests"] == 6  # a seed is fetched again
     assert redis_client.llen("imdb:start_urls") == 0
@@ -156,7 +156,7 @@ def test_workers_together_keep_the_budget(redis_url: str, tmp_path: Path) -> Non
             "imdb", f"file={wanted}", **budget
         ) as workers:
             workers.start(3)
-            assert workers.wait() == [0] * 3, workers.log
+            workers.end_with(*[0] * 3)
         by_second = {int(second): number for second, number in counts(replica)["seconds"].items()}
     first = min(by_second)
     last = max(by_second)
@@ -184,7 +184,7 @@ def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_an
     change(replica, latency=100, rate_limit=10)
     with workers_of("metacritic", "list=new", **SURE) as workers:
         workers.start(2)
-        assert workers.wait() == [1, 1]
+        workers.end_with(1, 1)
         assert workers.log.count("(site_stopped)") >= 2
         assert workers.state("requested") > workers.state("done")
         told = scrapy("progress", "--json", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
@@ -195,7 +195,7 @@ def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_an
         change(replica, latency=0, rate_limit=None)
         redis_client.hset(SiteKeys("metacritic").circuit, "until", 1)
         workers.start(2)
-        assert workers.wait() == [0, 0], workers.log
+        workers.end_with(0, 0)
     read = [movie.site_id for movie in workers.movies if movie.source == "page"]
     assert len(read) == len(set(read)) == len(COLLECTION.ids["metacritic"])
     assert not redis_client.exists("{metacritic}:circuit")
@@ -210,7 +210,7 @@ def test_titles_that_may_not_be_fetched_are_read_from_the_datasets_by_one_worker
             "imdb", argument, "limit=30", CONCURRENT_REQUESTS="1", IMDB_DATASETS="ratings"
         ) as workers:
             workers.start(2)
-            assert workers.wait() == [0, 0], workers.log
+            workers.end_with(0, 0)
             assert workers.movies
     assert not [path for path in counts(replica)["paths"] if path.startswith(("/title", "/chart"))]
 

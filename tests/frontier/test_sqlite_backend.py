@@ -20,23 +20,26 @@ from moviecrawler.frontier import queue_file
 from moviecrawler.frontier.contract import ARGUMENTS, RunName
 from moviecrawler.frontier.sqlite_backend import FILE, LOCKS, SqliteBackend
 from moviecrawler.politeness.budgets import UNLIMITED
-from moviecrawler.politeness.ledger import Refusal
 from tests.backends import (
     DAY_SECONDS,
     OutsideOfSqlite,
     account_of,
     begin,
+    charge,
     dead,
     done,
+    expect,
+    files,
     finish_all,
-    ids,
     is_all_done,
-    letters_of,
     open_now,
     pushes,
     report_of,
+    store,
     stored,
+    take,
     take_arguments,
+    take_ids,
     worker,
 )
 from tests.shared import PROJECT
@@ -78,9 +81,8 @@ async def other(tmp_path: Path) -> AsyncIterator[SqliteBackend]:
     await other.close()
 
 
-def files(folder: Path) -> list[str]:
-    """Return the files of a folder but those that SQLite keeps while the queue is open."""
-    return sorted(path.name for path in folder.iterdir() if path.name[-4:] not in {"-wal", "-shm"})
+def damaged_files(folder: Path) -> list[str]:
+    return [name for name in files(folder) if "damaged" in name]
 
 
 def is_whole(path: Path) -> bool:
@@ -94,14 +96,15 @@ _PROCESS = """
 import asyncio, json, sys
 from pathlib import Path
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
-from tests.backends import ids, open_now, stored, take_arguments, worker
+from tests.backends import ids, open_now, store, take_ids, worker
 
 async def main(name, folder, job):
     backend = SqliteBackend(Path(folder))
     one = worker(name)
     got = []
     if job == "hold":
-        got = ids((await backend.take(one, 9)).deliveries)
+        await open_now(backend, one)
+        got = await take_ids(backend, one, 9)
         print(json.dumps(got), flush=True)
         await asyncio.sleep(600)
     elif job == "open":
@@ -109,7 +112,7 @@ async def main(name, folder, job):
     else:
         while (reply := await backend.take(one, 5)).account.open:
             got += ids(reply.deliveries)
-            await backend.finish(one, [stored(delivery) for delivery in reply.deliveries])
+            await store(backend, one, reply.deliveries)
         print(json.dumps(got), flush=True)
     await backend.leave(one)
     await backend.close()
@@ -140,31 +143,29 @@ async def test_leases_of_a_process_that_was_killed_end_at_once(
     with process("killed", tmp_path, "hold") as killed:
         assert killed.stdout is not None
         assert json.loads(killed.stdout.readline()) == ["a", "b"]
-        assert (await queue.take(ONE, 9)).deliveries == []
+        assert await take(queue, ONE, 9) == []
         report = await report_of(queue)
-        assert report is not None
         assert report.workers == 2
         assert (tmp_path / LOCKS / "killed.lock").exists()
         killed.send_signal(signal.SIGKILL)
         killed.wait(LONGEST)
         report = await report_of(queue)
-        assert report is not None
         assert report.workers == 1
-        deliveries = (await queue.take(ONE, 9)).deliveries
+        deliveries = await take(queue, ONE, 9)
     assert [(delivery.id, delivery.number) for delivery in deliveries] == [("a", 2), ("b", 2)]
-    await queue.finish(ONE, [stored(delivery) for delivery in deliveries])
+    await store(queue, ONE, deliveries)
     assert is_all_done(await account_of(queue, ONE))
 
 
 async def test_a_process_that_hangs_loses_its_leases_when_their_time_is_over(
-    queue: SqliteBackend, other: SqliteBackend
+    queue: SqliteBackend, file_side: OutsideOfSqlite
 ) -> None:
-    brief = worker("brief", lease_seconds=0.3)
+    brief = worker("brief", lease_seconds=60)
     await begin(queue, brief, "a", "b")
     await queue.take(brief, 9)
-    assert (await other.take(TWO, 9)).deliveries == []
-    await asyncio.sleep(0.4)
-    assert ids((await other.take(TWO, 9)).deliveries) == ["a", "b"]
+    assert await take(queue, TWO, 9) == []
+    file_side.clock.ahead = 61
+    assert await take_ids(queue, TWO, 9) == ["a", "b"]
 
 
 @pytest.mark.promise(
@@ -181,13 +182,15 @@ async def test_processes_that_share_a_folder_get_each_request_once(
         assert (first.returncode, second.returncode) == (0, 0)
     got = [id_ for output in outputs for id_ in json.loads(output)]
     assert sorted(got) == sorted(titles)
-    account = await account_of(queue, ONE)
-    assert (account.stored, account.requested, account.lost) == (300, 301, 0)
+    await expect(queue, ONE, stored=300, requested=301, lost=0)
 
 
+@pytest.mark.parametrize("is_damaged", [False, True])
 async def test_processes_that_make_the_file_at_the_same_time_join_one_run(
-    queue: SqliteBackend, tmp_path: Path
+    queue: SqliteBackend, tmp_path: Path, is_damaged: bool
 ) -> None:
+    if is_damaged:
+        overwrite(tmp_path / FILE)
     with (
         process("p1", tmp_path, "open") as first,
         process("p2", tmp_path, "open") as second,
@@ -195,9 +198,9 @@ async def test_processes_that_make_the_file_at_the_same_time_join_one_run(
     ):
         for started in (first, second, third):
             assert started.wait(LONGEST) == 0
-    account = await account_of(queue, ONE)
-    assert (account.requested, account.open) == (1, 1)
-    assert files(tmp_path) == [LOCKS, FILE]
+    await expect(queue, ONE, requested=1, open=1)
+    assert files(tmp_path) == [LOCKS, FILE, *damaged_files(tmp_path)]
+    assert len(damaged_files(tmp_path)) == is_damaged
 
 
 async def test_a_worker_whose_lock_file_was_deleted_is_not_taken_for_dead(
@@ -206,7 +209,7 @@ async def test_a_worker_whose_lock_file_was_deleted_is_not_taken_for_dead(
     await begin(queue, ONE, "a", "b")
     await queue.take(ONE, 9)
     shutil.rmtree(tmp_path / LOCKS)
-    assert (await other.take(TWO, 9)).deliveries == []
+    assert await take(other, TWO, 9) == []
 
 
 async def test_what_a_worker_holds_that_leaves_is_queued_again(
@@ -215,7 +218,7 @@ async def test_what_a_worker_holds_that_leaves_is_queued_again(
     await begin(queue, ONE, "a", "b")
     await queue.take(ONE, 1)
     await queue.leave(ONE)
-    assert ids((await other.take(TWO, 9)).deliveries) == ["a", "b"]
+    assert await take_ids(other, TWO, 9) == ["a", "b"]
 
 
 async def test_lock_files_that_nobody_needs_are_swept_away(
@@ -228,7 +231,7 @@ async def test_lock_files_that_nobody_needs_are_swept_away(
     long_ago = tmp_path / LOCKS / "long-ago.lock"
     long_ago.touch()
     os.utime(long_ago, (1, 1))
-    await other.take(TWO)
+    await open_now(other, TWO)
     assert len(files(tmp_path / LOCKS)) == 4  # with that of who makes the file
     await other.leave(TWO)
     await queue.leave(odd)
@@ -236,18 +239,6 @@ async def test_lock_files_that_nobody_needs_are_swept_away(
 
 
 # --- Loss and damage ----------------------------------------------------------------------------
-
-
-async def test_nothing_is_made_where_nothing_is_queued(
-    queue: SqliteBackend, tmp_path: Path
-) -> None:
-    assert (await queue.read({})).runs == []
-    assert await letters_of(queue) == []
-    assert not await queue.requeue(RunName("imdb", "run"), "a")
-    assert not await queue.drop_letter(RunName("imdb", "run"), "a")
-    assert not await queue.drop_run(RunName("imdb", "run"))
-    await queue.leave(ONE)
-    assert files(tmp_path) == []
 
 
 @pytest.mark.promise("A lost key in Redis never hangs a crawl, and what was lost is told.")
@@ -258,11 +249,11 @@ async def test_rows_of_a_table_that_were_lost_hang_nothing(
     one = worker(limit=9)
     titles = [*map(str, range(9))]
     await begin(queue, one, *titles)
-    await queue.ask("imdb", UNLIMITED, charge=True)
-    deliveries = (await queue.take(one, 4)).deliveries
+    await charge(queue, UNLIMITED)
+    deliveries = await take(queue, one, 4)
     await queue.finish(one, [dead(deliveries[0]), stored(deliveries[1])])
     file_side.execute(f"DELETE FROM {table}")  # noqa: S608 - a name of ours
-    while deliveries := (await queue.take(one, 9)).deliveries:
+    while deliveries := await take(queue, one, 9):
         for delivery in deliveries:
             if delivery.id.startswith(ARGUMENTS):
                 await queue.push(one, pushes(*titles))
@@ -282,21 +273,20 @@ async def test_a_file_that_is_deleted_while_it_is_in_use_is_made_again_once(
     queue: SqliteBackend, other: SqliteBackend, tmp_path: Path, with_log: bool
 ) -> None:
     await begin(queue, ONE, "a", "b")
-    assert (await account_of(other, TWO)).open == 2
+    await expect(other, TWO, open=2)
     (tmp_path / FILE).unlink()
     if with_log:
         (tmp_path / f"{FILE}-wal").unlink()
         (tmp_path / f"{FILE}-shm").unlink()
-    assert await report_of(other) is None
+    assert (await other.read({})).runs == []
     assert not (tmp_path / FILE).exists()
     end = await take_arguments(queue, ONE)
     assert await queue.push(ONE, pushes("a", "b", "c")) == 0
-    assert (await account_of(other, TWO)).open == 4
+    await expect(other, TWO, open=4)
     await queue.finish(ONE, [end])
     await queue.leave(TWO)
     await finish_all(queue, ONE)
-    account = await account_of(other, TWO)
-    assert (account.requested, account.stored, account.lost) == (4, 3, 0)
+    await expect(other, TWO, requested=4, stored=3, lost=0)
     assert is_whole(tmp_path / FILE)
     assert files(tmp_path) == [LOCKS, FILE]
 
@@ -321,6 +311,7 @@ async def test_a_damaged_file_is_moved_away_and_a_new_one_begun(
     queue: SqliteBackend,
     other: SqliteBackend,
     tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
     damage: Callable[[Path], None],
     is_open: bool,
 ) -> None:
@@ -334,13 +325,14 @@ async def test_a_damaged_file_is_moved_away_and_a_new_one_begun(
         await other.read({})
     await other.close()
     assert await open_now(queue, ONE) is None
-    reply = await queue.take(ONE, 9)
-    assert [delivery.id[: len(ARGUMENTS)] for delivery in reply.deliveries] == [ARGUMENTS]
+    await take_arguments(queue, ONE)
     await queue.push(ONE, pushes("a"))
-    assert (await account_of(other, TWO)).open == 2
-    moved = [name for name in files(tmp_path) if "damaged" in name]
-    assert len(moved) == 1
-    assert moved[0].startswith(f"{FILE}.damaged-20")
+    await expect(other, TWO, open=2)
+    [moved] = damaged_files(tmp_path)
+    assert moved.startswith(f"{FILE}.damaged-20")
+    [remark] = caplog.messages
+    assert remark.startswith(f"the queue was damaged ({tmp_path / FILE}: ")
+    assert remark.endswith(f"it was moved to {moved}, and a new one begun")
     assert is_whole(tmp_path / FILE)
 
 
@@ -350,37 +342,8 @@ async def test_a_file_without_one_of_its_tables_counts_as_damaged(
     await begin(queue, ONE, "a")
     file_side.execute("DROP TABLE seen")
     assert await queue.push(ONE, pushes("b")) == 0
-    assert (await account_of(queue, ONE)).open == 2  # with the arguments
-    assert len([name for name in files(tmp_path) if "damaged" in name]) == 1
-
-
-async def test_damage_is_said_once(
-    queue: SqliteBackend, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    overwrite(tmp_path / FILE)
-    await queue.open(ONE, None, 0)
-    await queue.take(ONE)
-    [remark] = caplog.messages
-    [moved] = [name for name in files(tmp_path) if "damaged" in name]
-    assert remark == (
-        f"the queue was damaged ({tmp_path / FILE}: file is not a database):"
-        f" it was moved to {moved}, and a new one begun"
-    )
-
-
-async def test_processes_that_meet_a_damaged_file_at_the_same_time_move_it_away_once(
-    queue: SqliteBackend, tmp_path: Path
-) -> None:
-    overwrite(tmp_path / FILE)
-    with (
-        process("p1", tmp_path, "open") as first,
-        process("p2", tmp_path, "open") as second,
-        process("p3", tmp_path, "open") as third,
-    ):
-        for started in (first, second, third):
-            assert started.wait(LONGEST) == 0
-    assert (await account_of(queue, ONE)).requested == 1
-    assert len([name for name in files(tmp_path) if "damaged" in name]) == 1
+    await expect(queue, ONE, open=2)  # with the arguments
+    assert len(damaged_files(tmp_path)) == 1
 
 
 # --- What is refused ----------------------------------------------------------------------------
@@ -432,20 +395,12 @@ async def test_a_file_of_an_earlier_version_is_taken_over(
     assert files(tmp_path) == [LOCKS, FILE]
 
 
-async def test_a_file_of_another_program_with_a_number_is_refused(
-    queue: SqliteBackend, file_side: OutsideOfSqlite
-) -> None:
-    file_side.execute("CREATE TABLE theirs (column)")
-    file_side.execute("PRAGMA user_version = 1")
-    with pytest.raises(ConfigurationError, match="was made by another program; move it away"):
-        await open_now(queue, ONE)
-    assert file_side.execute("SELECT name FROM sqlite_master") == [("theirs",)]
-
-
+@pytest.mark.parametrize("version", [0, 1, 2])
 async def test_a_file_of_another_program_is_refused_and_left_alone(
-    queue: SqliteBackend, file_side: OutsideOfSqlite
+    queue: SqliteBackend, file_side: OutsideOfSqlite, version: int
 ) -> None:
     file_side.execute("CREATE TABLE theirs (column)")
+    file_side.execute(f"PRAGMA user_version = {version}")
     with pytest.raises(ConfigurationError, match="was made by another program; move it away"):
         await open_now(queue, ONE)
     assert file_side.execute("SELECT name FROM sqlite_master") == [("theirs",)]
@@ -534,18 +489,17 @@ async def test_a_file_that_is_locked_for_too_long_is_an_error_and_blocks_no_even
             await step
         assert turns > 5
         report = await report_of(queue)  # which waits for no lock
-        assert report is not None
         assert report.account.open == 1
         database.execute("ROLLBACK")
     assert await queue.push(ONE, pushes("b")) == 0
-    assert (await account_of(queue, ONE)).open == 2
+    await expect(queue, ONE, open=2)
 
 
 async def test_on_a_full_disk_nothing_is_queued_and_leases_can_still_end(
     queue: SqliteBackend,
 ) -> None:
     await begin(queue, ONE, "a", "b")
-    deliveries = (await queue.take(ONE, 2)).deliveries
+    deliveries = await take(queue, ONE, 2)
 
     async def limit_pages(most: int) -> None:
         connection = queue._file._connection
@@ -558,24 +512,24 @@ async def test_on_a_full_disk_nothing_is_queued_and_leases_can_still_end(
     many = pushes(*(f"tt{number}" for number in range(2000)))
     with pytest.raises(FrontierFullError, match="database or disk is full"):
         await queue.push(ONE, many)
-    assert (await account_of(queue, ONE)).open == 2
-    await queue.finish(ONE, [stored(delivery) for delivery in deliveries])
+    await expect(queue, ONE, open=2)
+    await store(queue, ONE, deliveries)
     await limit_pages(1_000_000)
     assert await queue.push(ONE, many) == 0
-    account = await account_of(queue, ONE)
-    assert (account.requested, account.stored, account.open) == (2003, 2, 2000)
+    await expect(queue, ONE, requested=2003, stored=2, open=2000)
 
 
 async def test_a_clock_that_is_set_back_hangs_no_lease(
-    queue: SqliteBackend, file_side: OutsideOfSqlite, other: SqliteBackend
+    queue: SqliteBackend, file_side: OutsideOfSqlite
 ) -> None:
-    brief = worker("brief", lease_seconds=0.3)
+    brief = worker("brief", lease_seconds=60)
     file_side.clock.ahead = 30 * DAY_SECONDS
     await begin(queue, brief, "a")
     await queue.take(brief, 1)
-    assert (await other.take(TWO, 1)).deliveries == []  # whose clock is right
-    await asyncio.sleep(0.4)
-    assert ids((await other.take(TWO, 1)).deliveries) == ["a"]
+    file_side.clock.ahead = 0
+    assert await take(queue, TWO, 1) == []
+    file_side.clock.ahead = 65
+    assert await take_ids(queue, TWO, 1) == ["a"]
 
 
 async def test_a_clock_that_is_set_back_hangs_no_next_pass(
@@ -586,23 +540,7 @@ async def test_a_clock_that_is_set_back_hangs_no_next_pass(
     await finish_all(queue, ONE)
     assert await open_now(other, TWO) is None
     report = await report_of(other)
-    assert report is not None
     assert report.started_at == pytest.approx(time.time(), abs=60)
-
-
-async def test_a_clock_that_is_set_back_prolongs_no_pause_and_no_turn(
-    queue: SqliteBackend, file_side: OutsideOfSqlite, other: SqliteBackend
-) -> None:
-    file_side.clock.ahead = 30 * DAY_SECONDS
-    await begin(queue, ONE, "a")
-    await queue.ask("metacritic", UNLIMITED, charge=True)
-    await queue.ask("imdb", UNLIMITED, refusal=Refusal("go away", 60))
-    site = (await other.take(TWO, 1)).site
-    assert site.blocked == pytest.approx(60_000, abs=5_000)
-    first = site.blocked
-    await asyncio.sleep(0.05)
-    assert (await other.take(TWO, 1)).site.blocked < first
-    assert (await other.ask("metacritic", UNLIMITED, charge=True)).delay == 0
 
 
 async def test_what_is_unused_for_a_week_is_deleted_when_any_run_is_opened(
@@ -610,7 +548,7 @@ async def test_what_is_unused_for_a_week_is_deleted_when_any_run_is_opened(
 ) -> None:
     one = worker(limit=9)
     await begin(queue, one, "a", "b")
-    [delivery] = (await queue.take(one, 1)).deliveries
+    [delivery] = await take(queue, one, 1)
     await queue.finish(one, [dead(delivery)])
     await file_side.expire()
     await open_now(queue, worker("other", run=RunName("metacritic", "other")))
