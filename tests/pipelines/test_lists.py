@@ -34,6 +34,7 @@ def test_the_newest_pass_replaces_the_one_before(database: Stored) -> None:
 def test_a_pass_counts_once_no_page_is_missing(database: Stored) -> None:
     database.write(page(0, 0, IDS[:4], "list"))
     database.write(page(1, 2, IDS[7:9], "list"))
+    database.write(make_list({IDS[0]: 1}, 2, list_name="another"))
     assert database.ask(RANKS) == [(IDS[number], number + 1) for number in range(4)]
     database.write(page(1, 0, IDS[5:7], None), page(1, 0, IDS[5:7], None))
     assert database.ask(RANKS) == [(IDS[number + 5], number + 1) for number in range(4)]

@@ -236,6 +236,12 @@ def test_what_was_taken_for_a_series_becomes_a_season_of_its_own(database_url: s
     assert execute(database_url, "SELECT count(*) FROM titles WHERE season IS NOT NULL") == [(0,)]
 
 
+def test_an_episode_is_no_series_of_another(database_url: str) -> None:
+    write(database_url, IMDB, episode(12, 1, 1), episode(13, 1, 1, of="tt0000012"))
+    parts = "SELECT imdb_id FROM titles WHERE series_title_id IS NOT NULL"
+    assert execute(database_url, parts) == [("tt0000012",)]
+
+
 def rows_of(url: str, view: str) -> list[dict[str, Any]]:
     """Return the rows of a view, without what is null and the numbers of titles."""
     rows: Any = execute(
