@@ -31,11 +31,12 @@ _REJECT_ID = (
 """Rejects a title's id, so that the site's lists are searched again."""
 _STORE_DECISION = (
     "INSERT INTO title_matches AS m (title_id, site, site_id, decision, score, reasons, decided_at)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s)"
+    " SELECT title_id, %s, %s, %s::match_decision, %s, %s, %s FROM titles WHERE title_id = %s"
     " ON CONFLICT (title_id, site, site_id) DO UPDATE SET decision = excluded.decision,"
     " score = excluded.score, reasons = excluded.reasons, decided_at = excluded.decided_at"
     " WHERE NOT m.by_hand"
 )
+"""Stores a decision on a title's id, unless the title was merged into another one."""
 _FETCH_NOW = (
     "UPDATE title_sites SET state = 'never', failures = 0, next_due = 'epoch'"
     " WHERE title_id = %s AND site = %s AND last_success IS NULL"
@@ -77,22 +78,21 @@ def write_outcomes(
         figures: `crowded_searches` is added to it.
     """
     ends: list[Fetched] = []
+    covered = []
     for outcome in outcomes:
         if isinstance(outcome, CoveredBySeries):
+            covered.append(asdict(outcome))
             continue
         if outcome.other_id and outcome.title_id:
             _review_page(cursor, outcome)
-        if outcome.evidence is None:
-            end: Fetched | None = outcome
-        else:
-            end = _outcome_of_candidate(cursor, outcome, figures)
+        is_sure = outcome.evidence is None
+        end = outcome if is_sure else _outcome_of_candidate(cursor, outcome, figures)
         if end is not None:
             ends.append(end)
     if ends:
         # Of a title's outcomes on one site, fetched.sql takes the one with the highest n.
         rows = [{"n": n, **asdict(end)} for n, end in enumerate(ends)]
         cursor.execute(_FETCHED, {"outcomes": _as_json(rows)})
-    covered = [asdict(season) for season in outcomes if isinstance(season, CoveredBySeries)]
     if covered:
         cursor.execute(_COVERED_BY_SERIES, {"outcomes": _as_json(covered)})
 
@@ -108,12 +108,9 @@ def _as_json(rows: Sequence[dict[str, object]]) -> str:
 
 def _review_page(cursor: Cursor, outcome: Fetched) -> None:
     """Put a title's id under review, as another title's page came for it."""
-    cursor.execute("SELECT FROM titles WHERE title_id = %s", (outcome.title_id,))
-    if not cursor.rowcount:
-        return  # the title was merged into another one
     reason = f"but its page is that of {storable(str(outcome.other_id))}"
     requested = storable(str(outcome.requested_id))
-    values = (outcome.title_id, outcome.site, requested, "review", 0.0, [reason], outcome.at)
+    values = (outcome.site, requested, "review", 0.0, [reason], outcome.at, outcome.title_id)
     cursor.execute(_STORE_DECISION, values)
 
 
@@ -153,13 +150,13 @@ def _outcome_of_candidate(
         cursor.execute(
             _STORE_DECISION,
             (
-                title_id,
                 site,
                 verdict.site_id,
                 verdict.decision,
                 outcome.score,
                 verdict.reasons,
                 outcome.at,
+                title_id,
             ),
         )
     if verdicts and decision != "accepted":
