@@ -83,7 +83,7 @@ async def _clear(site_pools: SitePools, names: set[str], queue: Backend) -> None
 
 
 class Row(msgspec.Struct, kw_only=True):
-    """What is known of a proxy and a site."""
+    """The state of a proxy for a site."""
 
     proxy: str
     kind: str
@@ -107,27 +107,27 @@ class Row(msgspec.Struct, kw_only=True):
 def _rows(site_pools: SitePools, bans: dict[Site, dict[str, Ban]]) -> Iterator[Row]:
     """Yield a row for each proxy and each site that is fetched through it or has banned it.
 
-    A proxy without such a site has one row, too.
+    A proxy without such a site has one row, too. `bans` keeps those of other nodes' proxies.
     """
-    others = {(site, key): ban for site, of_site in bans.items() for key, ban in of_site.items()}
     for pool in site_pools.pools.values():
         used = [site for site, order in site_pools.orders.items() if pool in order]
         unused: list[Site | None] = [] if pool.kind == "direct" else [None]
         for proxy in pool.members.values():
             key = str(proxy.key)
-            banned = [site for site in bans if (site, key) in others]
+            banned = [site for site in bans if key in bans[site]]
             address = (proxy.url or "").replace("://", "://***@" if proxy.authorization else "://")
             for site in dict.fromkeys([*used, *banned]) or unused:
                 row = Row(proxy=proxy.name, kind=pool.kind, address=address, site=site)
                 if proxy.key is None:  # a session's quarantines are in the memory of its crawl
                     row.state = None
                 elif site in banned:
-                    row.add(others.pop((site, key)))
+                    row.add(bans[site].pop(key))
                 yield row
-    for (site, key), ban in others.items():
-        row = Row(proxy=key, kind="of another node", address="", site=site)
-        row.add(ban)
-        yield row
+    for site, others in bans.items():
+        for key, ban in others.items():
+            row = Row(proxy=key, kind="of another node", address="", site=site)
+            row.add(ban)
+            yield row
 
 
 def _cells(row: Row) -> list[str]:

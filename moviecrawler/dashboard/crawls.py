@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING
 from scrapyd.utils import get_file_path
 
 from moviecrawler.cluster.process import log_url, read_end
-from moviecrawler.dashboard.pages import (
-    MOST_PAGES,
-    ROWS,
-    Page,
-    PageRequest,
-    RefusedError,
-    Variables,
-)
+from moviecrawler.dashboard.pages import ROWS, Page, PageRequest, RefusedError, Variables
 from moviecrawler.dashboard.rendering import is_failure
 
 if TYPE_CHECKING:
@@ -50,7 +43,6 @@ class Crawls(Page):
         runs = ask_runs()
         jobs = [*cluster.running, *cluster.pending, *cluster.finished] if cluster else []
         matching = [status for status in jobs if _fits(status, request)]
-        first = (request.page - 1) * ROWS
         every_run = runs.report.runs if runs else []
         shown = every_run
         if request.value("runs") != "all":
@@ -66,10 +58,10 @@ class Crawls(Page):
             "jobs": cluster and jobs,
             "results": Counter(word for status in jobs for word in _results_of(status)),
             "spiders": sorted({status.job.spider for status in jobs}),
-            "rows": matching[first : first + ROWS],
+            "rows": matching[request.first :][:ROWS],
             "run_of": partial(self._run_of, runs),
             "page": request.page,
-            "has_more": first + ROWS < len(matching) and request.page < MOST_PAGES,
+            "has_more": request.has_more(len(matching)),
             "runs": runs,
             "shown_runs": shown,
         }

@@ -52,7 +52,7 @@ ROWS = 50
 _REFRESH_SECONDS = 10
 """Seconds after which a browser reloads a page that refreshes. A header makes it do so; a link on
 the page pauses that, as WCAG 2.2.1 requires."""
-MOST_PAGES = 20
+_MOST_PAGES = 20
 """Pages of a list; a search or the API finds the rest."""
 _PREFIX = re.compile(r"(/[\w.~-]+)*", re.ASCII)
 NOTICES = {
@@ -128,9 +128,18 @@ class PageRequest:
     def page(self) -> int:
         """The number of the requested page of a list, from 1."""
         try:
-            return min(max(int(self.value("page")), 1), MOST_PAGES)
+            return min(max(int(self.value("page")), 1), _MOST_PAGES)
         except ValueError:
             return 1
+
+    @property
+    def first(self) -> int:
+        """How many rows the earlier pages of the list have."""
+        return (self.page - 1) * ROWS
+
+    def has_more(self, count: int) -> bool:
+        """Return whether another page follows in a list of that many rows."""
+        return self.first + ROWS < count and self.page < _MOST_PAGES
 
 
 class Page(Resource):

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.catalogue.store import boost
 from moviecrawler.dashboard.charts import history_chart
-from moviecrawler.dashboard.pages import (
-    MOST_PAGES,
-    ROWS,
-    Page,
-    PageRequest,
-    RefusedError,
-    Variables,
-)
+from moviecrawler.dashboard.pages import ROWS, Page, PageRequest, RefusedError, Variables
 from moviecrawler.dashboard.rendering import number
 from moviecrawler.dashboard.search import (
     MAX_RANKED,
@@ -72,8 +65,7 @@ class Titles(Page):
             sort=request.value("sort") or None,
         )
         ask_counts = request.reads.start_counts()
-        first = (request.page - 1) * ROWS
-        results = request.reads.start("The database", self._search, criteria, first)()
+        results = request.reads.start("The database", self._search, criteria, request.first)()
         counts = ask_counts() if criteria == Search() else None
         matches = results.rows[0].matches if results and results.rows else 0
         return {
@@ -86,7 +78,7 @@ class Titles(Page):
             "sites": dict.fromkeys([*SITES, *([criteria.site] if criteria.site else [])]),
             "sorts": list(SCOREBOARD_KINDS),
             "page": request.page,
-            "has_more": matches > first + ROWS and request.page < MOST_PAGES,
+            "has_more": request.has_more(matches),
         }
 
     def _search(self, criteria: Search, first: int) -> Results:
