@@ -13,9 +13,9 @@ It raises one of UNREADABLE when it can't understand what is there; the field is
 
 from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
-from typing import Any, Literal, ParamSpec, TypeVar, get_args
+from typing import Any, Literal, ParamSpec, TypeVar
 
-from moviecrawler.items import Movie, RelatedTitle, Role, Score
+from moviecrawler.items import Movie, RelatedTitle, Score
 
 
 class Absence(Enum):
@@ -37,7 +37,6 @@ UNREADABLE = (
 """The errors of a reader whose data is not what it expects."""
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
-_ROLES = get_args(Role)
 
 
 class ShapeError(ValueError):
@@ -97,11 +96,6 @@ class Findings:
     def absent(self) -> set[str]:
         """The fields that are stated absent."""
         return {field for field, state in self._states.items() if state == "absent"}
-
-    def done(self) -> Movie:
-        """Return the movie with its credits by role; its unknown fields are not named yet."""
-        self.movie.credits.sort(key=lambda credit: _ROLES.index(credit.role))
-        return self.movie
 
 
 def attempt(read: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T | None:

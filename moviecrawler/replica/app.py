@@ -21,9 +21,9 @@ from moviecrawler.items import Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.options import Fault, Options
-from moviecrawler.replica.sources import MARKUP, Answer, Source
+from moviecrawler.replica.sources import REFUSALS, Answer, Source
 from moviecrawler.sites import SITES
-from moviecrawler.sites.replicas import SeededRandom, replica_of
+from moviecrawler.sites.replicas import Refusal, SeededRandom, replica_of
 
 _CONTROL = "/__replica__/"
 _REDIRECTED = "replica_redirected"
@@ -126,7 +126,7 @@ class Replica:
         client = f"{address} {request.headers.get('User-Agent', '')}"
         counts.arrive(url.raw_path_qs, client, int(time.time()))
         if options.rate_limit is not None and counts.latest[client] > options.rate_limit:
-            return self._send(request, _refusal("rate-limit"))
+            return self._send(request, _refuse(REFUSALS["rate-limit"]))
         if options.latency:
             await asyncio.sleep(options.latency / 1000)
         fault = None
@@ -147,12 +147,11 @@ class Replica:
                 where = str(request.rel_url.extend_query({_REDIRECTED: "1"}))
                 answer = Answer(b"", status=302, headers={"Location": where})
             case Fault.CHALLENGE:
-                challenge = replica_of(site).CHALLENGE
-                answer = _small_page(challenge.status, challenge.headers, challenge.head)
+                answer = _refuse(replica_of(site).CHALLENGE)
             case None | Fault.TRUNCATED:
                 return await self._serve(site, request, url.query, truncated=fault is not None)
             case _:
-                answer = _refusal(fault)
+                answer = _refuse(REFUSALS[fault])
         return self._send(request, answer)
 
     async def _serve(
@@ -168,7 +167,7 @@ class Replica:
             if not truncated:
                 return web.FileResponse(file, headers={"Content-Type": "binary/octet-stream"})
             found = Answer(file.read_bytes(), "binary/octet-stream")
-        return self._send(request, found or _refusal("404"), truncated=truncated)
+        return self._send(request, found or _refuse(REFUSALS["404"]), truncated=truncated)
 
     def _send(
         self, request: web.Request, answer: Answer, *, truncated: bool = False
@@ -254,14 +253,10 @@ def _listeners(host: str, port: int) -> list[socket.socket]:
         raise ConfigurationError(message) from error
 
 
-def _refusal(name: str) -> Answer:
+def _refuse(refusal: Refusal) -> Answer:
     """Return a site's answer to what it refuses or does not have: a page of less than 2 kB."""
-    return _small_page(*MARKUP["refusals"][name])
-
-
-def _small_page(status: int, headers: dict[str, str], head: str) -> Answer:
-    page = f"<!DOCTYPE html><html><head>{head}</head><body></body></html>"
-    return Answer(page.encode(), status=status, headers=headers)
+    page = f"<!DOCTYPE html><html><head>{refusal.head}</head><body></body></html>"
+    return Answer(page.encode(), status=refusal.status, headers=refusal.headers)
 
 
 if __name__ == "__main__":  # the process of a `ReplicaProcess`, whose options it takes as JSON

@@ -119,7 +119,15 @@ class Collection(Titles):
             country = own.country
             language = own.language
         year = TODAY.year + 1 if is_upcoming else TODAY.year - int(98 * dice.random() ** 2.2)
-        return Outline(title, english, original, year, country, language, is_upcoming)
+        return Outline(
+            title=title,
+            english=english,
+            original=original,
+            year=year,
+            country=country,
+            language=language,
+            is_upcoming=is_upcoming,
+        )
 
     def rating(self, index: int) -> Rating | None:
         """Return what `Titles.rating` does."""

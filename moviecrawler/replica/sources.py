@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
-from xml.sax.saxutils import escape
 
 import msgspec
 from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
@@ -20,9 +19,19 @@ from moviecrawler.replica.datasets import FILES, Dataset
 from moviecrawler.sites import ID_SITE, SITES
 from moviecrawler.sites.ids import title_url
 from moviecrawler.sites.profile import Sitemap
-from moviecrawler.sites.replicas import WORDS, Markup, SeededRandom, replica_of
+from moviecrawler.sites.replicas import WORDS, Markup, Refusal, SeededRandom, replica_of
 
-MARKUP = tomllib.loads(read_package_file("moviecrawler.replica", "markup.toml"))
+
+class _Markup(msgspec.Struct):
+    fillers: dict[str, str]
+    refusals: dict[str, Refusal]
+
+
+_MARKUP = msgspec.convert(
+    tomllib.loads(read_package_file("moviecrawler.replica", "markup.toml")), _Markup
+)
+REFUSALS = _MARKUP.refusals
+"""By status or by fault."""
 
 
 @functools.cache
@@ -41,7 +50,7 @@ def _filler(form: str, size: int, *, light: bool) -> HtmlText:
             "number": dice.below(24),
             "text": " ".join(words[4:]),
         }
-        pieces.append(MARKUP[f"filler_{form}"].format(*words, **fields))
+        pieces.append(_MARKUP.fillers[form].format(*words, **fields))
         written += len(pieces[-1])
     return HtmlText("".join(pieces))  # noqa: S704 - made of our own words
 
@@ -184,11 +193,7 @@ def _beginning_of_parts(sitemap: Sitemap) -> str:
 
 
 def _xml(root: str, element: str, locations: list[str]) -> Answer:
-    rows = "".join(
-        f"<{element}><loc>{escape(location)}</loc></{element}>\n" for location in locations
-    )
-    head = (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<{root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-    )
-    return Answer(f"{head}{rows}</{root}>\n".encode(), "application/xml")
+    """Return an index of sitemaps, or one of them."""
+    template = _TEMPLATES.get_template("sitemap.xml")
+    text = template.render(root=root, element=element, locations=locations)
+    return Answer(text.encode(), "application/xml")

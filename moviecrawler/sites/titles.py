@@ -1,13 +1,13 @@
 """Titles as pages name them, and the seasons that a series' page lists."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from moviecrawler.extract import linked_data
 from moviecrawler.extract.dig import JsonObject, get_text
 from moviecrawler.extract.embedded import stated_addresses
 from moviecrawler.extract.findings import Findings, ShapeError, attempt, first_of_each
-from moviecrawler.items import Entry, Movie, Site, TitleKind
+from moviecrawler.items import Entry, Movie, Role, Site, TitleKind
 from moviecrawler.sites import ID_SITE
 from moviecrawler.sites.fields import unknown_fields_of
 from moviecrawler.sites.ids import (
@@ -21,6 +21,7 @@ from moviecrawler.sites.ids import (
 
 MOST_SEASONS = 500
 """The most seasons of one series; the longest known has about a hundred."""
+_ROLES = get_args(Role)
 LONGEST_TITLE = 500
 """The most characters of a title; a longer one comes of an element that was never closed."""
 
@@ -115,7 +116,8 @@ def title_in(site: Site, body: bytes) -> LinkedTitle:
 
 def finished(findings: Findings) -> Movie:
     """Return the movie of a title's page, with its unknown fields named."""
-    movie = findings.done()
+    movie = findings.movie
+    movie.credits.sort(key=lambda credit: _ROLES.index(credit.role))
     if movie.kind in {"movie", "series"}:
         # JSON-LD of a series on Rotten Tomatoes names the series itself as `partOfSeries`.
         movie.series_title = None
