@@ -156,7 +156,8 @@ class Collection(Titles):
 
     def year(self, site: Site, index: int) -> int:
         """Return the year that another site has of a film, which may be one off IMDb's."""
-        return self._outlines[index].year + self.dice(f"{site} year", index).chance(0.06)
+        year = self._outlines[index].year
+        return year + 1 if self.dice(f"{site} year", index).chance(0.06) else year
 
     def _make(self, index: int) -> Title:
         facts = self._on_imdb(index)
@@ -206,7 +207,7 @@ class Collection(Titles):
         movie.countries = [outline.country]
         movie.languages = [outline.language]
         movie.credits = [
-            *people("director", team[: 1 + dice.chance(0.15)]),
+            *people("director", team[: 2 if dice.chance(0.15) else 1]),
             *people("writer", team[dice.below(2) : 3]),
             *people("cast", team[3:], lambda: character(dice)),
         ]

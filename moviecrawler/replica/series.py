@@ -78,7 +78,7 @@ class Series(Titles):
         return Rating(mean=round(5.2 + 4.2 * dice.random(), 1), votes=int(votes))
 
     def _name(self, index: int) -> str:
-        base = index - self.shape(index).is_restart
+        base = index - 1 if self.shape(index).is_restart else index
         adjective = WORDS["adjectives"][(base * 7 + self.seed) % len(WORDS["adjectives"])]
         return _FORMS[base % len(_FORMS)].format(
             f"{adjective} {WORDS['nouns'][base * 11 % len(WORDS['nouns'])]}"

@@ -364,7 +364,8 @@ def new_score(
     kind: ScoreKind,
     value: float,
     count: int,
-    sentiments: tuple[str, str] = ("POSITIVE", "NEGATIVE"),
+    fresh: str = "POSITIVE",
+    rotten: str = "NEGATIVE",
 ) -> Score:
     """Return a score, with those of the facts beside it that its site publishes."""
     form = SCORES[kind]
@@ -379,7 +380,7 @@ def new_score(
         "average": round((form.average_scale or 0) * share, 1),
         "reviews": count // 3,
         "certified": share >= _CERTIFIED,
-        "sentiment": sentiments[share < _FRESH],
+        "sentiment": fresh if share >= _FRESH else rotten,
     }
     score = Score(kind=kind, value=float(value))
     for name in form.facts:

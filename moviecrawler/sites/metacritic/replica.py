@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from moviecrawler.items import Award, Movie, Score, ScoreKind
+from moviecrawler.items import Award, Movie, Score
 from moviecrawler.sites.metacritic.values import IMAGES
 from moviecrawler.sites.replicas import (
     LINKED_TYPES,
@@ -49,6 +49,7 @@ MOST_FINDER_ROWS = 100
 _MOST_CAST = 15
 _MOST_CRITICS = 300
 _MOST_CRITICS_OF_SERIES = 90
+_SENTIMENTS = ("Generally favorable", "Mixed or average")
 
 
 def title_id(name: Name, dice: SeededRandom) -> str | None:
@@ -159,15 +160,12 @@ def _scores_of(
     """Return the scores of a page, by at most so many critics."""
     reviews = 5 + dice.below(most)
     ratings = 50 + dice.below(100_000)
-    shown: list[tuple[ScoreKind, float | None, int]] = [
-        ("metascore", critics, reviews),
-        ("metacritic_user", users and users / 10, ratings),
-    ]
-    return [
-        new_score(kind, value, count, ("Generally favorable", "Mixed or average"))
-        for kind, value, count in shown
-        if value is not None
-    ]
+    scores = []
+    if critics is not None:
+        scores.append(new_score("metascore", critics, reviews, *_SENTIMENTS))
+    if users is not None:
+        scores.append(new_score("metacritic_user", users / 10, ratings, *_SENTIMENTS))
+    return scores
 
 
 def title_page(title: Title, movie: Movie) -> Markup:

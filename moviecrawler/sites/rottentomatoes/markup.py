@@ -6,6 +6,7 @@ That is details, cast, seasons, offers, similar titles and the critics' consensu
 import re
 from collections.abc import Iterator
 from functools import partial
+from typing import NamedTuple
 
 from parsel import Selector
 
@@ -28,9 +29,16 @@ from moviecrawler.sites.ids import id_in_url
 from moviecrawler.sites.rottentomatoes.values import score, slot
 from moviecrawler.sites.titles import listed_seasons, new_title
 
-Rows = dict[str, list[tuple[str, str | None]]]
-"""The rows of the list of details, by the names that they have here: their parts, each with its
-link."""
+
+class Piece(NamedTuple):
+    """A part of a row of the list of details."""
+
+    text: str
+    link: str | None
+
+
+Rows = dict[str, list[Piece]]
+"""The rows of the list of details, by the names that they have here."""
 
 _LABELS: dict[str, str] = {
     "rating": "certificate",
@@ -88,20 +96,22 @@ def details_of(tree: Selector) -> Rows:
             name = _LABELS.get(text_of(element).rstrip(":").lower())
         elif name and text_of(element):
             is_whole = kind == "item-value"
-            parts = (
-                [(text_of(element), element.attrib.get("href"))] if is_whole else _pieces(element)
-            )
-            rows.setdefault(name, []).extend(parts)
+            pieces = [_linked_piece(element)] if is_whole else _pieces(element)
+            rows.setdefault(name, []).extend(pieces)
     return rows
 
 
-def _pieces(value: Selector) -> Iterator[tuple[str, str | None]]:
+def _pieces(value: Selector) -> Iterator[Piece]:
     """Yield the parts of a value with commas between them; links may have commas inside."""
     for piece in value.xpath("descendant::a | descendant::text()[not(ancestor::a)]"):
         if isinstance(piece.root, str):
-            yield from ((fold(part), None) for part in piece.root.split(",") if fold(part))
+            yield from (Piece(fold(part), None) for part in piece.root.split(",") if fold(part))
         else:
-            yield text_of(piece), piece.attrib.get("href")
+            yield _linked_piece(piece)
+
+
+def _linked_piece(element: Selector) -> Piece:
+    return Piece(text_of(element), element.attrib.get("href"))
 
 
 def plot_of(tree: Selector) -> str | None:

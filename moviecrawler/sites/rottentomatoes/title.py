@@ -172,7 +172,7 @@ def read_title(
         title = named["title"]
         hero.year = int(named["year"])
     findings = Findings(new_title("rottentomatoes", site_id, title))
-    details = {name: ", ".join(text for text, _ in parts) for name, parts in rows.items()}
+    details = {name: ", ".join(piece.text for piece in row) for name, row in rows.items()}
     findings.set_first("year", lambda: hero.year)
     extract_fields(findings, _IN_DETAILS, [details])
     end_year = hero.end_year
@@ -190,10 +190,8 @@ def read_title(
     )
     findings.set_first("credits.cast", lambda: new_credits("cast", markup.cast_of(tree)))
     for role in _ROLES:
-        parts = rows.get(role, [])
-        findings.set_first(
-            f"credits.{role}", partial(new_credits, role, [Person(*part) for part in parts])
-        )
+        people = [Person(piece.text, piece.link) for piece in rows.get(role, [])]
+        findings.set_first(f"credits.{role}", partial(new_credits, role, people))
     _extract_scores(findings, scorecard)
     for field, read in _IN_MARKUP.items():
         findings.set_first(field, partial(read, tree))
