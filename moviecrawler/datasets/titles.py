@@ -149,7 +149,6 @@ _PART = """
 _PEOPLE_OF_PART: Final = read_package_file("moviecrawler.datasets", "people.sql")
 _ROWS: Final = read_package_file("moviecrawler.datasets", "titles.sql")
 _DATASETS = (BASICS, RATINGS, EPISODE, CREW, PRINCIPALS, AKAS)
-_FOUND = "SELECT id, basics, ratings, episode, crew, principals, akas FROM rows ORDER BY id"
 
 
 def dataset_names(words: str) -> tuple[str, ...]:
@@ -212,8 +211,7 @@ def read_titles(
             ((first_id, last_id),) = tables.run("SELECT min(tconst), max(tconst) FROM part")
             bounds = {"first": first_id, "last": last_id}
             tables.run(_PEOPLE_OF_PART, **bounds)
-            tables.run(_ROWS, **bounds)
-            for site_id, *of_title in tables.select(_FOUND):
+            for site_id, *of_title in tables.select(_ROWS, **bounds):
                 rows = dict(zip(_DATASETS, of_title, strict=True))
                 yield _title(tables, site_id, rows, at)
                 progress.done += 1

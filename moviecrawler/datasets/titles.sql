@@ -1,7 +1,6 @@
 -- What each of IMDb's datasets has of the titles in `part`, which are from $first to $last; nothing
 -- where it has no row of one. Of basics, ratings and episode, that is a list of the rows in JSON;
 -- of the others, it is the items in JSON, with commas between them.
-CREATE OR REPLACE TABLE rows AS
 WITH others AS (
     SELECT
         titleId AS tconst,
@@ -95,3 +94,4 @@ FROM part
 LEFT JOIN found USING (tconst)
 WHERE tconst BETWEEN $first AND $last
 GROUP BY tconst
+ORDER BY id
