@@ -70,12 +70,8 @@ class Due:
         )
 
     def fetch(self, site: str = "imdb", *arguments: str, **settings: str) -> Finished:
-        """Run a spider on what is due.
-
-        It is patient: a page that a busy machine answers late is asked for once.
-        """
-        command = crawl_command(site, "lane=due", *arguments, DOWNLOAD_TIMEOUT="60")
-        finished = self.scrapy(*command, **settings)
+        """Run a spider on what is due."""
+        finished = self.scrapy(*crawl_command(site, "lane=due", *arguments), **settings)
         assert "Traceback" not in finished.log, finished.log
         return finished
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-LONGEST = 60.0
+LONGEST = 180.0
 """Seconds: a machine that runs tests may be busy with others."""
 _LOOK_AGAIN = 0.02
 _LOOK_AGAIN_AT_LAST = 0.2

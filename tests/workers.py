@@ -38,10 +38,10 @@ QUICK = {
 }
 """Settings with which a worker that died is soon replaced. On a busy machine, so is one that is
 only slow."""
-SURE: dict[str, Any] = {"FRONTIER_LEASE": "60", "DOWNLOAD_TIMEOUT": "60"}
+SURE: dict[str, Any] = {"FRONTIER_LEASE": "60"}
 """For workers of which none dies, where each page is to be asked for once, however busy the machine
 is."""
-LONGEST = 120.0
+LONGEST = 300.0
 """Seconds that workers may take to end."""
 
 

@@ -24,7 +24,7 @@ from tests.shared import PROJECT
 from tests.stored import browse, sqlite_movies
 
 SOURCE = PROJECT / "tests" / "filmograph"
-LONGEST = 200
+LONGEST = 600
 """Seconds that the tests with the site may take before they count as hung."""
 BEST = (
     "SELECT title_id, site_id, title FROM records JOIN scores USING (record_id)"

@@ -9,7 +9,7 @@ from tests.crawling import change, counts, crawl
 from tests.politeness.test_model import DAY, NOON
 from tests.services.replica import COLLECTION, EVERYTHING
 from tests.waiting import wait_for
-from tests.workers import SURE, WorkersOf
+from tests.workers import SURE, WorkersOf, paused
 
 DAYS_LATER = """
 import time
@@ -73,7 +73,12 @@ def test_a_worker_without_network_leaves_all_titles_to_the_others(
     """When it joins, the queue has the robots.txt for it, so that it tries pages, too."""
     change(replica, latency=1000)  # so that there is something left for a worker that joins
     ids = list(COLLECTION.ids["metacritic"].values())
-    given = {**SURE, "RETRY_TIMES": "1", "CONCURRENT_REQUESTS": "2"}
+    given = {
+        **SURE,
+        "RETRY_TIMES": "1",
+        "CONCURRENT_REQUESTS": "2",
+        "DOWNLOAD_TIMEOUT": "600",
+    }
     with workers_of_any("metacritic", f"ids={','.join(ids)}", **given) as workers:
 
         def start_sick() -> None:
@@ -85,7 +90,8 @@ def test_a_worker_without_network_leaves_all_titles_to_the_others(
         workers.start()
         if not is_first:
             wait_for(lambda: counts(replica, "metacritic")["requests"] >= 2)
-            start_sick()
+            with paused(replica):  # else all could be done before the other has started
+                start_sick()
         change(replica, latency=0)
         codes = workers.wait()
         assert codes == ([1, 0] if is_first else [0, 1]), workers.log

@@ -26,7 +26,7 @@ _LEASE_SECONDS = "4"
 """A node that died is soon replaced."""
 AUTH = ("operator", "pass:word")
 DEPLOY_PASSWORD = "of-deployers"  # noqa: S105
-_START_WITHIN = 90.0
+_START_WITHIN = 240.0
 _ANSWER_WITHIN = 60.0
 
 HANG = "import ctypes; [ctypes.PyDLL(None).sleep(600) for _ in iter(int, 1)]"
