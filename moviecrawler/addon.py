@@ -143,11 +143,11 @@ def check_names(settings: BaseSettings) -> None:
     is_our_project = all(_has_priority(settings, name, "project") for name in _OURS)
     for name, meant in _misspelt(settings.keys(), _OURS):
         if is_our_project or _has_priority(settings, name, "cmdline"):
-            raise ConfigurationError(f"Nothing reads the setting {name}: did you mean {meant}?")
+            raise ConfigurationError(f"Unknown setting {name}; did you mean {meant}?")
     for name, meant in _misspelt(os.environ.keys(), _OURS):
         if meant not in os.environ:
             raise ConfigurationError(
-                f"Nothing reads the variable {name}: did you mean {meant}? Rename or unset it; if "
+                f"Unknown variable {name}; did you mean {meant}? Rename or unset it; if "
                 f"another program needs it, set {meant}, which may be empty"
             )
 
@@ -158,7 +158,7 @@ def warn_unknown_settings(settings: BaseSettings) -> None:
     The names that `check_names` refuses are not among them.
     """
     for name, meant in _misspelt(settings.keys(), _OURS | _SCRAPYS):
-        logger.warning("Nothing reads the setting %s: did you mean %s?", name, meant)
+        logger.warning("Unknown setting %s; did you mean %s?", name, meant)
 
 
 def _misspelt(names: Iterable[str], known: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -56,7 +56,7 @@ def test_a_name_that_is_nearly_one_of_ours_is_refused_with_that(
         ours.set(name, "x", priority="cmdline")
     else:
         monkeypatch.setenv(name, "x")
-    with pytest.raises(ConfigurationError, match=rf"{name}: did you mean {meant}\?"):
+    with pytest.raises(ConfigurationError, match=rf"{name}; did you mean {meant}\?"):
         check_names(ours)
     monkeypatch.setenv(meant, "")  # so that a variable of this name is another program's
     if place == "environment":
@@ -88,8 +88,8 @@ def test_settings_of_others_are_left_alone(
     warn_unknown_settings(ours)
     warn_unknown_settings(other_project)
     assert [record.getMessage() for record in caplog.records] == [
-        "Nothing reads the setting DOWNLOAD_DELY: did you mean DOWNLOAD_DELAY?",
-        "Nothing reads the setting MONGO_URI: did you mean MONGO_URL?",
+        "Unknown setting DOWNLOAD_DELY; did you mean DOWNLOAD_DELAY?",
+        "Unknown setting MONGO_URI; did you mean MONGO_URL?",
     ]
 
 

@@ -65,7 +65,7 @@ def is_up_to_date(tables: SchemaTables) -> bool:
     if version > VERSION:
         raise ConfigurationError(
             f"{tables.name} has version {version} of the schema, and this version of moviecrawler"
-            f" knows {VERSION} at most; use the newer one that has written it"
+            f" supports {VERSION} at most; use the newer one that has written it"
         )
     if version < 0:
         raise ConfigurationError(

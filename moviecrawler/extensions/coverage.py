@@ -100,6 +100,6 @@ class CoverageWatch:
             cause = (
                 f"{why}, so the site has probably changed its pages; nothing that is stored is "
                 f"lost; see what scrapy extract reads of the pages in {self._folder}; "
-                "COVERAGE_STOP=0 goes on all the same"
+                "COVERAGE_STOP=0 continues anyway"
             )
             end_crawl(self.crawler, "pages_changed", cause)

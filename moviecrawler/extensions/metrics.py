@@ -99,9 +99,7 @@ class Metrics:
                 await asyncio.to_thread(add_to_file, self._file, difference(now, self._added))
             except OSError as error:  # also when another crawl keeps the lock for too long
                 if self._outage.mark_down():
-                    logger.warning(
-                        "METRICS_FOLDER can't be written to (%s); it will be tried again", error
-                    )
+                    logger.warning("METRICS_FOLDER can't be written to (%s); retrying", error)
             else:
                 self._outage.mark_up()
                 self._added = now

@@ -94,7 +94,7 @@ class Progress:
             self._quiet = _QUIET_INTERVALS * self._interval
             ended = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
             self._log(
-                "%d of %d titles done (%.0f a minute): %s",
+                "%d of %d titles done (%.0f per minute): %s",
                 done,
                 stats.get_value("titles/requested", 0),
                 60 * done / max(now - self._started, self._interval),

@@ -216,7 +216,7 @@ class Summary:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 due = await asyncio.to_thread(_count_due, self._crawler.settings, self._site)
         except (MovieCrawlerError, TimeoutError):
-            return "; the catalogue can't be asked"
+            return "; the catalogue is unavailable"
         self._crawler.stats.set_value("catalogue/overdue", due.overdue)
         self._crawler.stats.set_value("catalogue/fetched", due.fetched)
         then = f", the next one on {utc_text(due.following)}" if due.following is not None else ""
@@ -293,7 +293,7 @@ def _next(stats: Stats, is_once: bool, is_due: bool) -> str:
         return "; ".join(parts)
     if account.open:
         parts.append(
-            f"{account.open:,} requests wait in the queue, and the same command goes on with them"
+            f"{account.open:,} requests wait in the queue, and the same command continues with them"
         )
     if account.dead:
         parts.append(f"`scrapy deadletters` has {account.dead:,} requests that were given up")

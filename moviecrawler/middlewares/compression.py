@@ -121,7 +121,7 @@ class GzipMiddleware(DecodingMiddleware):
             return body
         if encoding not in {b"gzip", b"x-gzip"}:
             raise OSError(
-                f"it is encoded as {encoding[:50].decode('latin-1')!r}, where gzip was asked for"
+                f"it is encoded as {encoding[:50].decode('latin-1')!r}, where gzip was requested"
             )
         return gunzip(body, max_size or _NO_LIMIT)
 

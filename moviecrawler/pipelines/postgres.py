@@ -216,7 +216,7 @@ class PostgresStore(Store):
                 if self.hurried:
                     raise TransientStoreError(_SHUTTING_DOWN)
                 cursor.execute(_HOLDER)
-                holder = ", ".join(text for (text,) in cursor.fetchall()) or "nobody any more"
+                holder = ", ".join(text for (text,) in cursor.fetchall()) or "no session any more"
                 if waited >= longest_seconds:
                     raise TransientStoreError(
                         f"another session has held the lock of writers for {waited:.0f} s: {holder}"

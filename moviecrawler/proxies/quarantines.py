@@ -106,7 +106,7 @@ class Quarantines:
             except FrontierError as error:
                 if outage.mark_down():
                     logger.warning(
-                        "Quarantines of proxies can't be shared: %s; this process goes on alone",
+                        "Quarantines of proxies can't be shared: %s; this process continues alone",
                         error,
                     )
 

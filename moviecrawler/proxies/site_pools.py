@@ -79,7 +79,7 @@ class SitePools:
             for setting, url in page_hosts_of(site, settings).items():
                 if not all(pool.accepts(url) for pool in order):
                     raise ConfigurationError(
-                        f"{setting} is {url!r}, and its site is to be asked through Tor,"
+                        f"{setting} is {url!r}, and requests to its site go through Tor,"
                         " which takes https addresses only; set it"
                         " to one, or take the pool of kind tor out of PROXY_ORDER"
                     )

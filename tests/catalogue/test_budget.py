@@ -24,7 +24,7 @@ def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_in_the_queue(
     for finished in ended:
         assert finished.code == 3, finished.log[-3000:]
         assert "(budget_spent)" in finished.log
-        assert "the same command goes on with them" in finished.summary.next
+        assert "the same command continues with them" in finished.summary.next
     assert due.states()["ok"] == 17
     assert due.fetch(**given).code == 3  # the same day again: nothing is asked for
     assert sum(due.pages().values()) == 17

@@ -35,7 +35,7 @@ def test_log_says_how_far_a_crawl_is_and_less_and_less_often_what_it_waits_for(
         now[0] += 10
         shown.log_progress()
     assert [record.getMessage() for record in caplog.records] == [
-        "6 of 20 titles done (36 a minute): 5 stored, 1 absent",
+        "6 of 20 titles done (36 per minute): 5 stored, 1 absent",
         *(
             f"No response and no finished title for {seconds} s; "
             "requests wait for an answer of imdb: 1"

@@ -52,7 +52,7 @@ def test_summary_tells_what_waits_in_the_shared_queue(
     urls = {"REDIS_URL": redis_url, "FRONTIER_MAX_PAGES": "5", "FRONTIER_RUN": "five"}
     told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, **urls))
     assert told["imdb"].startswith("30 titles asked for: 5 stored, 25 waiting in the queue; ")
-    assert told["next"] == ("25 requests wait in the queue, and the same command goes on with them")
+    assert told["next"] == "25 requests wait in the queue, and the same command continues with them"
 
 
 def test_summary_names_the_reasons_of_failures(replica: ReplicaProcess, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_crawl_that_cannot_begin_has_a_summary(tmp_path: Path) -> None:
     assert "postgres can't be used" in told["stores"]
     assert re.fullmatch(
         r"postgres can't be used, so nothing is crawled: .*127\.0\.0\.1.*; nothing was requested;"
-        r" the same command begins again; the catalogue can't be asked",
+        r" the same command begins again; the catalogue is unavailable",
         told["next"],
     )
 

@@ -250,4 +250,4 @@ def test_a_crawl_whose_disk_is_full_ends_with_code_1_and_says_what_it_did_not_st
     assert "items are lost: neither stored nor spooled" in told
     assert re.search(r"titles asked for: .*\d waiting in the queue", told)
     assert re.search(r"stores: sqlite .*\d lost", told)
-    assert "the same command goes on with them" in told
+    assert "the same command continues with them" in told

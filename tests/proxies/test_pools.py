@@ -122,7 +122,7 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
                 "IMDB_URL": "http://127.0.0.1:8000",
             },
             (
-                "IMDB_URL is 'http://127.0.0.1:8000', and its site is to be asked through Tor, "
+                "IMDB_URL is 'http://127.0.0.1:8000', and requests to its site go through Tor, "
                 "which takes https addresses only"
             ),
         ),
