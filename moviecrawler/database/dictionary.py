@@ -246,7 +246,7 @@ def _source_of(table: Table, column: str) -> str:
 
 
 def _names_of(field: str) -> str:
-    """Return the names of the sites, and of IMDb's datasets, that have a field or a part of it."""
+    """Return the sites' names, and IMDb's datasets, that have a field or a subfield of it."""
     names = [
         profile.name
         for profile in SITES.values()

@@ -52,10 +52,10 @@ def match_embedded(
     matched_by = []
     newest = (movie for number, movie in enumerate(movies) if number not in older)
     crowded: set[str] = set()
-    for joined in match_titles(newest, crowded):
-        records = [ids[id(joined.movies[site])] for site in by_authority(joined.movies)]
+    for title in match_titles(newest, crowded):
+        records = [ids[id(title.movies[site])] for site in by_authority(title.movies)]
         placed += [(record_id, records[0], None) for record_id in records]
-        reasons = [", ".join(match.reasons) for match in joined.matches]
+        reasons = [", ".join(match.reasons) for match in title.matches]
         matched_by.append((records[0], msgspec.json.encode(reasons).decode()))
     if crowded:
         shown_keys = ", ".join(map(repr, sorted(crowded)[:5]))

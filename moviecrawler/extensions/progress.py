@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _QUIET_INTERVALS = 2
-"""LOGSTATS_INTERVALs without a response and without the end of a title, after which a line has what
-the crawl waits for."""
+"""LOGSTATS_INTERVALs without a response or the end of a title, after which a line names what the
+crawl waits for."""
 _DRAW_SECONDS = 0.5
 """Seconds between two drawings of the line."""
 _RATE_SECONDS = 60.0

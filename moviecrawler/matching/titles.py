@@ -66,7 +66,7 @@ class MatchedTitle:
     movies: dict[Site, Movie]
     """At least one, and at most one of each site."""
     matches: list[Match] = field(default_factory=list)
-    """The matches that joined them, the surest first: one fewer than there are movies."""
+    """The matches between them, the surest first: one fewer than there are movies."""
 
 
 class Pair(NamedTuple):
