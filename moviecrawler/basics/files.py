@@ -25,12 +25,12 @@ def run_script(connection: sqlite3.Connection, script: str) -> None:
 def read_file(path: str, most: int) -> bytes:
     """Return the content of a file of at most `most` bytes.
 
-    Raises OSError, also for what is no regular file: a device may never end, and a pipe may never
-    begin. Raises ValueError for a larger one, or for a path that can't be one.
+    Raises OSError, also for what is not a regular file: a device may never end, and a pipe may
+    never begin. Raises ValueError for a larger one, or for a path that can't be one.
     """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError("it is no regular file")
+            raise OSError("it is not a regular file")
         content = file.read(most + 1)
     if len(content) > most:
         raise ValueError(f"it has more than {most:,} bytes")

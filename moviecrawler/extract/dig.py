@@ -109,7 +109,7 @@ def get_size(data: object, *path: str) -> int | None:
 
 
 def get_positive(data: object, *path: str) -> int | None:
-    """Return the number of something at `path`, 1 and up; 0 says nothing."""
+    """Return the number of something at `path`, 1 and up; 0 is unknown."""
     return get_size(data, *path) or None
 
 

@@ -138,7 +138,7 @@ def people(role: Role, value: object) -> list[Credit]:
     """
     kinds = [(item, get_text(item, "@type")) for item in get_items(value)]
     if any(kind not in {"Person", "Organization"} for _, kind in kinds):
-        raise ShapeError("credits", f"a {role} that is no person")
+        raise ShapeError("credits", f"a {role} that is not a person")
     persons = [item for item, kind in kinds if kind == "Person"]
     names = [get_text(person, "name") or "" for person in persons]
     if not all(names):

@@ -20,7 +20,7 @@ def backoff_seconds(first: float, retry: int) -> float:
     that workers that failed together don't retry together.
     """
     full: float = min(first * 2 ** min(retry - 1, 30), _MAX_WAIT_SECONDS)
-    return full * random.uniform(0.5, 1)  # noqa: S311 - it is no secret
+    return full * random.uniform(0.5, 1)  # noqa: S311 - it is not a secret
 
 
 async def wait_before(request: Request, settings: BaseSettings) -> None:

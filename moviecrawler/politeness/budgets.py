@@ -79,7 +79,7 @@ def site_budget(settings: BaseSettings, site: Site) -> Budget:
 
 
 def is_live(settings: BaseSettings, site: Site) -> bool:
-    """Return whether a crawl asks a live host of a site for pages, and no replica alone."""
+    """Return whether a crawl requests pages of a live host of a site, not of a replica alone."""
     return any(map(SITES[site].is_live, page_hosts_of(site, settings).values()))
 
 

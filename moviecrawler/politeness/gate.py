@@ -55,7 +55,7 @@ _KEPT_SECONDS = 7 * 24 * 3600.0
 class Closed(IgnoreRequest):
     """The request was not sent, as the site is closed or the crawl ends. It goes back to the queue.
 
-    It says nothing of what was requested, and counts for nothing.
+    It is not an outcome of what was requested, and is not counted.
     """
 
     def __init__(self, why: str, *, is_put_last: bool = False) -> None:
@@ -264,7 +264,7 @@ class Gate:
         """Charge a request, and wait for its turn; return whether it is the probe."""
         reply = await self.ask(charge=True)
         if reply.state == "probed" and is_probe and self._is_probing:
-            return True  # where the probe was redirected to is asked at once
+            return True  # where the probe was redirected to is requested at once
         if reply.blocked:
             self.check_open()
             raise Closed(reply.reason)
@@ -339,7 +339,7 @@ class Gate:
         return Closure(site=self.site, kind=reply.state, reason=reason, until=until)
 
     def report_refusal(self, reason: str, pause_seconds: float) -> None:
-        """Note that the site is blocking us: nobody asks it for so many seconds, or longer."""
+        """Note that the site is blocking us: no worker requests it for so long, or longer."""
         self._is_probing = False
         until = self._clock() + pause_seconds
         closure = self._shared_closure

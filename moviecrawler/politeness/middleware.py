@@ -249,7 +249,7 @@ class PolitenessMiddleware:
     def report_success(self, site: str, request: Request) -> None:
         """Note a proper page, which ends the count of unexpected ones.
 
-        A response to a request that was sent before a refusal does not say that it is over.
+        A response to a request that was sent before a refusal does not show that it has ended.
         """
         self._unexpected.pop(site, None)
         if request.meta.get(PROBE_META):

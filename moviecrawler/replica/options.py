@@ -1,4 +1,4 @@
-"""The replica's options, and the faults that they ask for.
+"""The replica's options, and the faults that they set.
 
 Some options can be changed while it runs.
 """

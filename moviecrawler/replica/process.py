@@ -61,7 +61,7 @@ class ReplicaProcess:
                 # A terminal's Ctrl-C reaches its starter alone, which then ends it.
                 start_new_session=True,
             )
-            assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
+            assert self._process.stdout is not None  # noqa: S101 - it is a pipe
             lines = [self._process.stdout.readline().split() for _ in SITES]
             if not all(lines):
                 self.__exit__()

@@ -36,7 +36,7 @@ REFUSALS = _MARKUP.refusals
 
 @functools.cache
 def _filler(form: str, size: int, *, light: bool) -> HtmlText:
-    """Return a part of about `size` bytes that says nothing of titles.
+    """Return a part of about `size` bytes that has nothing about titles.
 
     It makes a page as large as the sites' own.
     """
@@ -120,7 +120,7 @@ class Source:
     def answer(
         self, site: Site, path: str, query: Mapping[str, str], host: str
     ) -> Answer | Dataset | None:
-        """Return the answer to a GET request, or None when there is no such page.
+        """Return the answer to a GET request, or None without such a page.
 
         `query`: the parameters; `host`: the scheme and host that were asked. Raises ValueError for
         a parameter that can't be read.

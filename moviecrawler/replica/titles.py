@@ -23,7 +23,7 @@ _CACHED = 2_000
 class Titles:
     """The titles of one kind, by their index: 0 is the most popular one.
 
-    Ids are made at the start, a title when it is first asked for.
+    Ids are made at the start, a title when it is first requested.
     """
 
     def __init__(self, seed: int, count: int) -> None:
@@ -75,12 +75,16 @@ class Titles:
         site writes it.
         """
         index = self._indexes.get(_key(site, site_id))
-        wanted = _spelt(site, site_id)
+        spelling = _spelt(site, site_id)
         if index is None:
             return None
         title = self.title(index)
         return next(
-            ((title, one) for one in title.pages(site) if _spelt(site, str(one.site_id)) == wanted),
+            (
+                (title, one)
+                for one in title.pages(site)
+                if _spelt(site, str(one.site_id)) == spelling
+            ),
             None,
         )
 

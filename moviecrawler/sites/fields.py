@@ -1,6 +1,6 @@
 """The names of a movie's fields, and which of them each site's pages have.
 
-A page states a field's value, states that there is none, or says nothing: then the field is
+A page states a field's value, states that there is none, or omits it: then the field is
 unknown, and `Movie.unknown_fields` names it by its column. Readers and profiles name a field of
 `Movie`, or a part of one such as `scores.imdb` or `scores.imdb.count`.
 """

@@ -13,7 +13,7 @@ def hosts_of(site: Site, settings: Settings) -> dict[str, str]:
     """Return the scheme and host of each setting that names one of a site's hosts.
 
     That of its pages is first. An empty setting means the live host beside the live pages. Beside a
-    replica it means none: a crawl of a replica asks a live host only where a setting names it.
+    replica it means none: a crawl of a replica requests a live host only where a setting names it.
     """
     profile = SITES[site]
     home = settings[profile.home_setting].rstrip("/")
@@ -35,14 +35,14 @@ def page_hosts_of(site: Site, settings: Settings) -> dict[str, str]:
 def check_hosts(site: Site, settings: Settings) -> None:
     """Raise ConfigurationError for a replica of another host of a site than that of its pages.
 
-    The titles that it names would be asked for at the live site.
+    The titles that it names would be requested from the live site.
     """
     profile = SITES[site]
     home, *others = page_hosts_of(site, settings).items()
     for setting, url in others:
         if profile.is_live(home[1]) and not profile.is_live(url):
             raise ConfigurationError(
-                f"{setting} is {url!r}, but titles would be asked for at {home[0]}, the live "
+                f"{setting} is {url!r}, but titles would be requested from {home[0]}, the live "
                 f"site; set {home[0]} to a replica, too, or remove {setting}"
             )
 

@@ -1,4 +1,4 @@
-"""The form of a site's profile: all that is known of a site, but for its readers.
+"""The form of a site's profile: all that is known of a site, except its readers.
 
 A profile is imported whenever the program starts, and readers only when a page is read. Therefore
 the module of a profile imports nothing but this one.

@@ -94,7 +94,7 @@ class _Addresses:
         if len(self._path) == 1:
             self.is_index = self._path == ["sitemapindex"]
             if self._path not in (["urlset"], ["sitemapindex"]):
-                raise ShapeError("sitemap", f"<{self._path[0]:.40}> is no sitemap")
+                raise ShapeError("sitemap", f"<{self._path[0]:.40}> is not a sitemap")
 
     def data(self, text: str) -> None:
         # An address may have white space around it.

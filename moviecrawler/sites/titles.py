@@ -33,7 +33,7 @@ def new_title(
     kind: TitleKind | None = None,
     series_title: str | None = None,
 ) -> Movie:
-    """Return a title with what its id says of it; `kind` is stated where ids don't tell it."""
+    """Return a title with what its id says of it; `kind` is given where ids don't state it."""
     movie = Movie(
         site=site,
         site_id=site_id,

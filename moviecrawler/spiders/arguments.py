@@ -28,13 +28,13 @@ KNOWN_IDS = "_ids"
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """What a spider's arguments ask for."""
+    """What a spider's arguments request."""
 
     titles: list[str]
     """Ids, in the order given."""
     list_name: str | None
     limit: int | None
-    """The most titles to ask for."""
+    """The most titles to request."""
     is_due: bool = False
     """Whether titles come from the catalogue: `lane=due`."""
     has_file: bool = False
@@ -56,7 +56,7 @@ class Seed(msgspec.Struct, forbid_unknown_fields=True):
     url: str
     priority: int = 0
     proxy_pool: str | None = None
-    """The one pool that this title is asked for through; None for PROXY_ORDER."""
+    """The one pool through which this title is requested; None for PROXY_ORDER."""
     max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
     """None for what the settings say."""
 
@@ -71,7 +71,7 @@ class Seed(msgspec.Struct, forbid_unknown_fields=True):
                 else cls(url=text)
             )
         except (msgspec.DecodeError, ValueError, LookupError, RecursionError) as error:
-            raise ConfigurationError(f"{shown(seed)} is no seed: {error}") from None
+            raise ConfigurationError(f"{shown(seed)} is not a seed: {error}") from None
 
 
 def as_texts(arguments: Mapping[str, object]) -> dict[str, str]:

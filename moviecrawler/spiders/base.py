@@ -165,9 +165,9 @@ class MovieSpider(RunSpider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Give the crawl what is ours, and tell the site how to reach the operator.
+        """Give the crawl what is ours, and name the operator to the site.
 
-        Raises UsageError for a wrong budget, with which no command may ask the site.
+        Raises UsageError for a wrong budget, with which no command may send requests to the site.
         """
         super().update_settings(settings)
         add_settings(settings)  # of a program without our add-on
@@ -188,7 +188,7 @@ class MovieSpider(RunSpider):
 
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
-        """Return what the arguments ask for.
+        """Return what the arguments request.
 
         Raises ConfigurationError for what can't be right in them.
         """
@@ -396,7 +396,7 @@ class MovieSpider(RunSpider):
     # --- Reading titles ---------------------------------------------------------------------------
 
     def parse(self, response: Response, **_: object) -> Iterator[Result]:
-        """Read the page of a title, as `scrapy parse` asks for it."""
+        """Read the page of a title, as `scrapy parse` calls it."""
         yield from self.parse_title(response)
 
     def read_title(self, response: Response) -> Page:
@@ -420,7 +420,7 @@ class MovieSpider(RunSpider):
         """
         site_id = site_id or id_in_url(self.site, response.url)
         if site_id is None:
-            self.logger.error("%s is no page of a title", response.url)
+            self.logger.error("%s is not a page of a title", response.url)
             return
         now = fetched_at(response)
         try:
@@ -466,7 +466,7 @@ class MovieSpider(RunSpider):
         """
         page = self.read_title(response)
         if page.movie is None:
-            raise ExtractionError("page", response.url, "it is about no single title")
+            raise ExtractionError("page", response.url, "it is not about a single title")
         redirects = redirects_of(response.meta)
         identity = identify(page, page.movie, site_id, response.url, redirects)
         if identity.refusal is not None:

@@ -62,7 +62,7 @@ _COMPONENTS: dict[str, dict[str, int | None]] = {
         "s3": None,
     },
     "DOWNLOADER_MIDDLEWARES": {
-        # Before all that asks for an address whether it may be fetched.
+        # Before all that check whether an address may be fetched.
         "moviecrawler.middlewares.aliases.AliasMiddleware": 40,
         "moviecrawler.middlewares.fresh.FreshMiddleware": 45,
         "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
@@ -141,7 +141,7 @@ Prometheus'. A crawl that stores CSV files does without them, and starts in half
 def set_up(settings: BaseSettings) -> None:
     """Give the crawl of a movie spider what is ours, in the place of Scrapy's defaults.
 
-    What anyone has set stays, but for what keeps the queue: a plain setting as it is, and a
+    What anyone has set stays, except what keeps the queue: a plain setting as it is, and a
     component that is listed or switched off by None, beside which ours are listed. An add-on can
     change the result.
     """

@@ -78,7 +78,7 @@ class DatasetSpider(ListSpider):
 
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
-        """Return what the arguments ask for."""
+        """Return what the arguments request."""
         plan = super().parse_arguments(settings, arguments)
         via = arguments.get("via", "auto")
         if via == "datasets" and plan.list_name in cls.only_on_pages:
@@ -123,7 +123,7 @@ class DatasetSpider(ListSpider):
     async def _needs_datasets(self) -> bool:
         """Return whether `via` says so, or robots.txt keeps title pages from us.
 
-        Without datasets the pages are asked for all the same.
+        Without datasets the pages are requested all the same.
         """
         if self.via != "auto" or self.plan.list_name in self.only_on_pages:
             return self.via == "datasets"
@@ -134,7 +134,9 @@ class DatasetSpider(ListSpider):
             has_datasets = "IMDB_DATASETS_URL" in self.hosts
             instead = "reading its datasets instead"
             if not has_datasets:
-                instead = "for its datasets set IMDB_DATASETS_URL, as IMDB_URL is no host of IMDb's"
+                instead = (
+                    "for its datasets set IMDB_DATASETS_URL, as IMDB_URL is not a host of IMDb's"
+                )
             self.logger.warning("IMDb's pages are not accessible (%s); %s", error, instead)
             return has_datasets
         return False
@@ -151,7 +153,7 @@ class DatasetSpider(ListSpider):
     async def due_requests(self, feed: Feed, size: int | None, ids: RequestIds) -> list[Request]:
         """Return requests for pages, or the one for a pass over the datasets.
 
-        It is for all titles that are due, once the pass before it is over.
+        It is for all titles that are due, once the pass before it has finished.
         """
         if not await self.reads_datasets():
             return await super().due_requests(feed, size, ids)

@@ -41,7 +41,7 @@ class FullCreditsSpider(DatasetSpider):
 
     @classmethod
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
-        """Return what the arguments ask for."""
+        """Return what the arguments request."""
         plan = super().parse_arguments(settings, arguments)
         if "credits" in arguments and arguments.get("via") == "datasets":
             raise ConfigurationError(

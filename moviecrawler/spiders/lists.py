@@ -119,8 +119,8 @@ class ListSpider(MovieSpider):
             self.report_failure(response.url, reason)
         else:
             most = TRENDING_SIZE if self.plan.is_due else self.plan.limit or listing.total
-            wanted = min(listing.total, most)
-            last = min(wanted, MOST_PAGES * rows)
+            requested = min(listing.total, most)
+            last = min(requested, MOST_PAGES * rows)
             if end >= listing.total:
                 ends = "list"
             elif end >= last:
@@ -129,7 +129,7 @@ class ListSpider(MovieSpider):
                 # They come before its titles.
                 for later in range(rows, last, rows):
                     yield self.page_request(name, pass_at, later)
-                if wanted > last:
+                if requested > last:
                     self._report_endless(response.url)
         yield from self.items_of_list(response, listing, name, pass_at, before, end, ends)
 

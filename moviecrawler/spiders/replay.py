@@ -61,7 +61,7 @@ class ReplaySpider(RunSpider):
     """Yields the items of archived pages, read by the spiders of the sites.
 
     Each file of the archive is a request of a run, which is done when all items of the file's pages
-    are durable. No site is asked for anything.
+    are durable. No request is sent to a site.
     """
 
     # The class has no name: `scrapy crawl` does not offer it.

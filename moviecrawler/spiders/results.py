@@ -118,7 +118,7 @@ def movie_and_seasons(page: Page, movie: Movie, title_id: str) -> tuple[Movie, l
         year=season.year if season.season == 1 else None,
     )
     series.unknown_fields = unknown_fields_of(series)
-    season.source = "list"  # one title was asked for
+    season.source = "list"  # one title was requested
     return series, [season]
 
 

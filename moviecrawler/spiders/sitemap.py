@@ -35,7 +35,7 @@ class SitemapSpider(ListSpider):
     ) -> Request:
         """Return the request for the index of a list, or for one of its parts.
 
-        `later` are the parts to ask for after it when it is not enough, `before` is how many titles
+        `later` are the parts to request after it when it is not enough, `before` is how many titles
         the earlier ones hold.
         """
         # The index names its parts on the live site, whatever host it was read from.
@@ -49,7 +49,7 @@ class SitemapSpider(ListSpider):
     ) -> Iterator[Result]:
         """Yield the parts of an index, or the titles of a part.
 
-        What names none of those that are known could not be read. All parts are asked for at once;
+        What names none of those that are known could not be read. All parts are requested at once;
         with a limit one by one, as an index does not say how many movies a part holds. An index in
         the place of a part, which the protocol does not know, could lead back to itself.
         """
@@ -81,7 +81,7 @@ class SitemapSpider(ListSpider):
             yield self.sitemap_request(name, parts[0], parts[1:], listed)
 
     def _parts(self, urls: list[str], name: str, index: str) -> list[str]:
-        """Return the paths of those parts of an index that list what is asked for."""
+        """Return the paths of those parts of an index that list what is requested."""
         own = self.profile.sitemaps[name].path
         begin = tuple(one.parts for one in self._read_for(name))
         paths = [_path_of(url) for url in urls]
@@ -102,7 +102,7 @@ class SitemapSpider(ListSpider):
         return parts
 
     def _titles(self, urls: list[str], name: str, part: str) -> list[str]:
-        """Return those ids of a part that are asked for, and send the signal for them."""
+        """Return the ids of a part that are requested, and send the signal for them."""
         kinds = {one.kind for one in self._read_for(name)}
         ids = [site_id for url in urls if (site_id := id_in_url(self.site, url))]
         if not ids:

@@ -122,8 +122,8 @@ def test_only_a_regular_file_is_read(settings: Settings, tmp_path: Path) -> None
     """A device may never end, and a pipe may never begin."""
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", str(tmp_path / "pipe"), "/dev/null"):
-        with pytest.raises(ConfigurationError, match="can't be read: it is no regular file"):
+        with pytest.raises(ConfigurationError, match="can't be read: it is not a regular file"):
             ImdbSpider.parse_arguments(settings, {"file": path})
     for pools in ("/dev/zero", str(tmp_path / "pipe")):
-        with pytest.raises(ConfigurationError, match="it is no regular file"):
+        with pytest.raises(ConfigurationError, match="it is not a regular file"):
             SitePools.from_settings(Settings({"PROXY_POOLS": pools}))

@@ -58,7 +58,7 @@ def test_the_next_id_that_may_be_a_titles_is_tried_when_the_site_has_no_such_pag
     ],
 )
 async def test_a_seed_that_is_none_is_refused(seed: bytes) -> None:
-    with pytest.raises(ConfigurationError, match=r"is no seed|is not a title of imdb"):
+    with pytest.raises(ConfigurationError, match=r"is not a seed|is not a title of imdb"):
         await spider_of(ImdbSpider, via="pages").request_of_seed(seed)
 
 

@@ -126,7 +126,7 @@ def parse_minutes(value: object) -> int | NoValue:
 
 
 def parse_premiere(value: object) -> int | None:
-    """Return the year of a season; 0 says nothing."""
+    """Return the year of a season; 0 is unknown."""
     year = get_integer(value)
     return check_year(year) if year else None
 
@@ -173,12 +173,12 @@ def _person(role: Role, person: object) -> Person:
 def id_of_product(product: object) -> str:
     """Return the site_id that a product's type and slug make.
 
-    Raises ShapeError for what is no title.
+    Raises ShapeError for what is not a title.
     """
     kind = get_text(product, "type")
     slug = get_text(product, "slug")
     if slug is None or kind not in _PREFIXES:
-        raise ShapeError("site_id", f"{kind!r} {slug!r} is no title")
+        raise ShapeError("site_id", f"{kind!r} {slug!r} is not a title")
     return f"{_PREFIXES[kind]}/{slug}"
 
 

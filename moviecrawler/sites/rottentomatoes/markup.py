@@ -174,7 +174,7 @@ def offers_of(tree: Selector) -> list[Offer] | NoValue:
         return None
     offers = [offer for item in section.css("where-to-watch-meta") for offer in _offers(item)]
     if not offers and section.css("[href]"):
-        raise ShapeError("offers", "links that are no offers")
+        raise ShapeError("offers", "links that are not offers")
     return one_of_each_offer(offers) or ABSENT
 
 
@@ -185,7 +185,7 @@ def _offers(item: Selector) -> Iterator[Offer]:
     if provider == _SHOWTIMES:
         kinds = ("cinema",)
     if not provider or kinds is None:
-        raise ShapeError("offers", f"{licence!r} of {provider!r} is no licence that is known")
+        raise ShapeError("offers", f"{licence!r} of {provider!r} is not a known licence")
     for kind in kinds:
         yield Offer(
             provider=provider,

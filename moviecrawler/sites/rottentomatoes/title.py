@@ -56,7 +56,7 @@ _IN_DETAILS = (
     FieldPath("certificate", values.short_certificate, "certificate"),
     FieldPath("amounts.domestic", values.parse_dollars, "domestic"),
 )
-"""What the rows of the list of details say. A row that is not there says nothing."""
+"""What the rows of the list of details state. A missing row states nothing."""
 _IN_MARKUP = {
     "consensus": markup.consensus_of,
     "offers": markup.offers_of,

@@ -43,8 +43,8 @@ ENOUGH_REVIEWS = 5
 def score(kind: ScoreKind, value: object, number: int | None = None) -> Score | NoValue:
     """Return one score; ABSENT when the site shows that there is none; None when it shows nothing.
 
-    `value` is a share such as 94, "94" or "94%"; "", dashes and "N/A" are no score. `number` is how
-    many have rated. Raises ShapeError for anything else.
+    `value` is a share such as 94, "94" or "94%"; "", dashes and "N/A" are not scores. `number` is
+    how many have rated. Raises ShapeError for anything else.
     """
     if value is None:
         return None
@@ -146,7 +146,7 @@ def parse_score(kind: ScoreKind, summary: object) -> Score | NoValue:
 
 
 def _critics_count(summary: object) -> int | None:
-    """Return how many critics have reviewed; None where no key tells a number.
+    """Return how many critics have reviewed; None where no key has a number.
 
     It is 0 where no key says more.
     """
@@ -198,5 +198,5 @@ def _certified(mark: object) -> bool:
 def _is_certified_state(state: str) -> bool | None:
     """Return whether the tomato or the popcorn had the mark, until spring 2024."""
     if state not in _STATES:
-        raise ShapeError("certified", f"{state!r} is no state that is known")
+        raise ShapeError("certified", f"{state!r} is not a known state")
     return _STATES[state]
