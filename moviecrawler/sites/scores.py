@@ -19,8 +19,8 @@ def check_average(kind: ScoreKind, average: float) -> float:
     return average
 
 
-def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
-    """Return a score, with its count where that is a number above 0.
+def new_score(kind: ScoreKind, value: float, count: int | None = None) -> Score:
+    """Return a score, with its count where that is above 0.
 
     Raises ValueError when the value is not on its scale; one of 100 has whole numbers.
     """
@@ -30,9 +30,7 @@ def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
         raise ValueError(
             f"{kind} of {value:g}, which is not between {form.lowest} and {form.scale}"
         )
-    return Score(
-        kind=kind, value=value, count=count if isinstance(count, int) and count > 0 else None
-    )
+    return Score(kind=kind, value=value, count=count if count and count > 0 else None)
 
 
 def linked_score(kind: ScoreKind, value: object, *, of_users: bool = False) -> Score | None:

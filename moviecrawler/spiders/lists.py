@@ -84,7 +84,7 @@ class ListSpider(MovieSpider):
         )
 
     def parse_list(
-        self, response: Response, name: str, pass_at: str, before: int = 0, page: int = 0
+        self, response: Response, name: str, pass_at: str, before: int, page: int
     ) -> Iterator[Result]:
         """Yield the titles of a page of a list, and the requests for further pages."""
         listing = self.read_list(response)

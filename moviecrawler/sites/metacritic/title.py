@@ -87,9 +87,7 @@ _IN_ROWS: dict[ScoreKind, str] = {
 }
 
 
-def read_title(
-    components: Components, stated: str | None = None, linked: Movie | None = None
-) -> Findings:
+def read_title(components: Components, stated: str | None, linked: Movie | None) -> Findings:
     """Return the title of a page's components.
 
     A page of reviews has the summary of its own score only.
@@ -101,7 +99,7 @@ def read_title(
     product = get_path(components, PRODUCT, "data", "item")
     if product is None:
         raise ShapeError("page", "no product among the components")
-    site_id = product_id(product, components, stated)
+    site_id = _product_id(product, components, stated)
     title = attempt(stated_title, product, "title")
     if title is None and linked is not None and linked.site_id == site_id:
         title = linked.title
@@ -158,7 +156,7 @@ def _extract_scores(
         _extract_score(findings, kind, summaries)
 
 
-def product_id(product: object, components: Components, stated: str | None = None) -> str:
+def _product_id(product: object, components: Components, stated: str | None) -> str:
     """Return the site_id.
 
     That of a season is in the summaries of its scores or the page's link, as the product is its
