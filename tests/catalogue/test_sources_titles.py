@@ -16,6 +16,7 @@ from moviecrawler.catalogue.tmdb_import import TmdbExport, file_name
 from moviecrawler.datasets.files import DownloadError, FileClient
 from tests.dataset_files import put
 from tests.file_server import FileServer
+from tests.scripted_site import Told
 
 ROWS = (
     "tt0000001|movie|Salt Harbour|Havn av salt|2001|\\N|104|Drama",
@@ -125,7 +126,7 @@ def test_the_newest_exports_are_fetched_and_older_ones_forgotten(
             fetched()
         server.files["/p/" + file_name(date(2026, 11, 3))] = gzip.compress(EXPORT, mtime=0)
         # A bucket that may not be listed says 403 of a file that is not there.
-        server.replies["/p/" + file_name(date(2026, 11, 4))] = lambda _: (403, {}, b"")
+        server.answers["/p/" + file_name(date(2026, 11, 4))] = Told(403)
         source = fetched()
         version = source.version()
         films = [

@@ -79,9 +79,10 @@ def test_robots_txt_decides_before_the_first_page(
     host: FileServer, tmp_path: Path, is_allowed: bool
 ) -> None:
     rules = b"User-agent: *\nDisallow: /title/\nDisallow: /chart/\n"
-    host.replies["/robots.txt"] = lambda _: None if is_allowed else (200, {}, rules)
+    if not is_allowed:
+        host.answers["/robots.txt"] = Told(200, rules)
     found = crawl(host, tmp_path / "data", "ids=tt0900001,tt0900002", IMDB_URL=host.url)
-    pages = [path for path in host.paths if path.startswith("/title/")]
+    pages = [path for path in host.pages if path.startswith("/title/")]
     if is_allowed:  # the server has no such pages
         assert (len(pages), found.misses) == (2, {"tt0900001": "absent", "tt0900002": "absent"})
     else:

@@ -17,7 +17,8 @@ import pytest
 
 from moviecrawler.datasets import files
 from moviecrawler.datasets.files import DownloadError, FileClient, MissingFileError
-from tests.file_server import FileServer, Reply
+from tests.file_server import FileServer
+from tests.scripted_site import Told
 from tests.waiting import wait_for
 
 BODY = gzip.compress(encodebytes(os.urandom(2_300_000)), 0)
@@ -63,7 +64,7 @@ def test_a_file_is_fetched_once_with_an_honest_name_until_it_changes(
     path = tmp_path / "new" / "a.gz"
     assert fetch(server, path).read_bytes() == BODY
     assert fetch(server, path).read_bytes() == BODY
-    assert asked(server, "if-none-match") == [None, server.reply(server.asked[-1])[1]["ETag"]]
+    assert asked(server, "if-none-match") == [None, server.answer(server.asked[-1]).headers["ETag"]]
     assert {one.headers["user-agent"] for one in server.asked} == {AGENT}
     server.files["/a.gz"] = CHANGED
     assert fetch(server, path).read_bytes() == CHANGED
@@ -79,14 +80,15 @@ def test_a_broken_fetch_goes_on_and_never_mixes_versions(
     server: FileServer, tmp_path: Path, body: bytes
 ) -> None:
     etag = f'"{md5(BODY).hexdigest()}"'  # noqa: S324 - as the server has it
-    breaks = iter([(200, {"ETag": etag, "Content-Length": f"{len(BODY)}"}, BODY[:2_500_000])])
-    server.replies["/a.gz"] = lambda _: next(breaks, (500, {}, b""))
+    whole = {"ETag": etag, "Content-Length": f"{len(BODY)}"}
+    breaks = iter([Told(200, BODY[:2_500_000], whole)])
+    server.answers["/a.gz"] = lambda _: next(breaks, Told(500))
     path = tmp_path / "a.gz"
     with pytest.raises(DownloadError):
         fetch(server, path)
     assert not path.exists()
     assert 0 < (tmp_path / "a.gz.part").stat().st_size <= 2_500_000
-    server.replies.clear()
+    server.answers.clear()
     server.files["/a.gz"] = body
     assert fetch(server, path).read_bytes() == body
     assert (asked(server, "range")[-1] or "").startswith("bytes=")
@@ -115,7 +117,7 @@ def test_a_part_of_an_unknown_version_is_not_resumed(server: FileServer, tmp_pat
 def test_a_server_without_ranges_and_etags_gives_the_file(
     server: FileServer, tmp_path: Path
 ) -> None:
-    server.replies["/a.gz"] = lambda _: (200, {}, BODY)
+    server.answers["/a.gz"] = Told(200, BODY)
     for _ in range(2):
         assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
 
@@ -123,38 +125,38 @@ def test_a_server_without_ranges_and_etags_gives_the_file(
 def test_a_server_that_is_busy_for_a_moment_is_asked_again(
     server: FileServer, tmp_path: Path
 ) -> None:
-    server.replies["/a.gz"] = lambda _: (503, {}, b"") if len(server.paths) < 2 else None
+    server.answers["/a.gz"] = lambda _: Told(503) if len(server.pages) < 2 else None
     assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
 
 
 @pytest.mark.parametrize(
     ("reply", "error", "message"),
     [
-        ((404, {}, b""), MissingFileError, "HTTP status 404"),
-        ((403, {}, b""), MissingFileError, "HTTP status 403"),
-        ((500, {}, b""), DownloadError, "500 Server Error"),
+        (Told(404), MissingFileError, "HTTP status 404"),
+        (Told(403), MissingFileError, "HTTP status 403"),
+        (Told(500), DownloadError, "500 Server Error"),
         (
-            (200, {}, BODY[:-20]),
+            Told(200, BODY[:-20]),
             DownloadError,
             "is not a complete gzip file, and is fetched anew next time",
         ),
         (
-            (200, {}, BODY[:-6] + bytes([BODY[-6] ^ 1]) + BODY[-5:]),
+            Told(200, BODY[:-6] + bytes([BODY[-6] ^ 1]) + BODY[-5:]),
             DownloadError,
             "is not a complete gzip file.*CRC",
         ),
         (
-            (200, {"Content-Type": "text/html"}, b"<html>Sorry</html>"),
+            Told(200, b"<html>Sorry</html>", {"Content-Type": "text/html"}),
             DownloadError,
             "is not a complete gzip file",
         ),
         (
-            (302, {"Location": "http://localhost:9/"}, b""),
+            Told(302, headers={"Location": "http://localhost:9/"}),
             DownloadError,
             "HTTP status 302, http://localhost:9/",
         ),
         (
-            (206, {"Content-Range": "bytes 5-7/9"}, b"abc"),
+            Told(206, b"abc", {"Content-Range": "bytes 5-7/9"}),
             DownloadError,
             "from 0 on, got HTTP status 206, bytes 5-7/9",
         ),
@@ -162,14 +164,14 @@ def test_a_server_that_is_busy_for_a_moment_is_asked_again(
     ids=["missing", "forbidden", "error", "cut", "checksum", "html", "other-host", "other-part"],
 )
 def test_what_is_no_whole_file_is_an_error_and_leaves_the_file_before_it(
-    server: FileServer, tmp_path: Path, reply: Reply, error: type[Exception], message: str
+    server: FileServer, tmp_path: Path, reply: Told, error: type[Exception], message: str
 ) -> None:
     path = fetch(server, tmp_path / "a.gz")
-    server.replies["/a.gz"] = lambda _: reply
+    server.answers["/a.gz"] = reply
     with pytest.raises(error, match=message):
         fetch(server, path)
     assert path.read_bytes() == BODY
-    server.replies.clear()
+    server.answers.clear()
     server.files["/a.gz"] = CHANGED
     assert fetch(server, path).read_bytes() == CHANGED
 
@@ -180,29 +182,29 @@ RULES = b"User-agent: moviecrawler\nDisallow: /\n"
 @pytest.mark.parametrize(
     ("robots", "message"),
     [
-        ((200, {}, RULES), "disallowed by robots.txt"),
-        ((200, {}, b"\xef\xbb\xbf" + RULES), "disallowed by robots.txt"),
-        ((200, {}, RULES.decode().encode("utf-16")), "disallowed by robots.txt"),
+        (Told(200, RULES), "disallowed by robots.txt"),
+        (Told(200, b"\xef\xbb\xbf" + RULES), "disallowed by robots.txt"),
+        (Told(200, RULES.decode().encode("utf-16")), "disallowed by robots.txt"),
         (
-            (
+            Told(
                 200,
-                {"Content-Length": "", "Transfer-Encoding": "chunked"},
                 b"7\r\n# ours\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(RULES), RULES),
+                {"Content-Length": "", "Transfer-Encoding": "chunked"},
             ),
             "disallowed by robots.txt",
         ),
-        ((200, {}, RULES + b"# much\n" * 200_000), "disallowed by robots.txt"),
-        ((503, {}, b""), "503 Server Error.*robots.txt"),
+        (Told(200, RULES + b"# much\n" * 200_000), "disallowed by robots.txt"),
+        (Told(503), "503 Server Error.*robots.txt"),
     ],
     ids=["disallowed", "byte-order-mark", "utf-16", "chunks", "long", "unknown"],
 )
 def test_robots_txt_is_obeyed(
-    server: FileServer, tmp_path: Path, robots: Reply, message: str
+    server: FileServer, tmp_path: Path, robots: Told, message: str
 ) -> None:
-    server.replies["/robots.txt"] = lambda _: robots
+    server.answers["/robots.txt"] = robots
     with pytest.raises(DownloadError, match=message):
         fetch(server, tmp_path / "a.gz")
-    assert server.paths == []
+    assert server.pages == []
     assert fetch(server, tmp_path / "a.gz", obey_robots=False).exists()
 
 
@@ -237,10 +239,10 @@ def test_a_second_process_waits_for_the_first_and_goes_on_after_its_death(
     process.start()
     wait_for(lambda: part.exists() and part.stat().st_size)
     server.stalls.clear()
-    asked_before = len(server.paths)
+    asked_before = len(server.pages)
     threading.Timer(1, process.kill).start()
     assert fetch(server, tmp_path / "a.gz").read_bytes() == BODY
-    assert len(server.paths) == asked_before + 1
+    assert len(server.pages) == asked_before + 1
     process.join(10)
 
 
