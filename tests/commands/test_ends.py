@@ -142,7 +142,7 @@ def answered(
 
     def play(stage: Stage) -> Finished:
         with Site(stage.replica.urls[site]) as front:
-            front.answers = answers
+            front.answers.update(answers)
             host = {setting or f"{site.upper()}_URL": front.url}
             return stage.crawl(*arguments, site=site, **host, **given)
 
