@@ -42,8 +42,11 @@ VALUES ('imdb', 'nm1', 'nm1', 'An Actor', now());
 INSERT INTO credits (record_id, role, position, person_id, name, character)
 VALUES (900001, 'cast', 1, 'nm1', 'An Actor', %(hostile)s);
 INSERT INTO records (
-    record_id, title_id, site, site_id, url, title, kind, source, scraped_at, updated_at, match_keys)
-VALUES (900002, 900002, 'imdb', 'tt99990002', '', 'Another One', 'movie', 'page', now(), now(), '{}');
+    record_id, title_id, site, site_id, url, title, kind, source, scraped_at, updated_at,
+    match_keys)
+VALUES (
+    900002, 900002, 'imdb', 'tt99990002', '', 'Another One', 'movie', 'page', now(), now(),
+    '{}');
 INSERT INTO credits (record_id, role, position, name) VALUES (900002, 'cast', 1, 'A Stranger');
 INSERT INTO title_matches
 SELECT 900002, 'metacritic', site_id, 'review', 1.5, ARRAY['same title', %(hostile)s], false, now()
