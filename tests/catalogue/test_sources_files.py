@@ -59,6 +59,16 @@ def test_a_csv_may_come_from_any_spreadsheet(tmp_path: Path, separator: str, lin
     assert [(row.imdb_id, row.title, row.year) for row in source.rows()] == TITLES
 
 
+def test_an_id_of_tmdb_is_that_of_a_series_where_the_title_is_one(tmp_path: Path) -> None:
+    lines = "kind,imdb_id,tmdb_id\nmovie,tt0000001,7\nseries,tt0000002,7\nseries,tt0000003,\n"
+    rows = CsvTitles(saved(tmp_path, lines)).rows()
+    assert [(row.tmdb_id, row.tmdb_series_id) for row in rows] == [
+        (7, None),
+        (None, 7),
+        (None, None),
+    ]
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [

@@ -17,6 +17,8 @@ from moviecrawler.cluster.state import NodeInfo
 from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.site import MENU, Root
 from moviecrawler.dashboard.sources import PageReads, Sources
+from moviecrawler.database.connection import Database
+from moviecrawler.database.short_transactions import ShortTransactions
 from tests.operated import text_of
 from tests.passes import make_pass
 from tests.services.postgres import PostgresServer, new_database
@@ -149,3 +151,14 @@ def test_node_without_stores_says_what_is_not_set_and_shows_the_runs_of_its_mach
     assert "REDIS_URL is not set in this node’s environment" in text["/crawls"]
     assert "DATABASE_URL is not set in the node's environment" in text["/titles"]
     assert "Due –" in text["/"]
+
+
+def test_a_database_that_is_away_is_not_connected_to_again_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    transactions = ShortTransactions("postgresql://127.0.0.1:1/movies")
+    with pytest.raises(UnavailableError, match="can't be reached"), transactions.transaction():
+        pass
+    monkeypatch.setattr(Database, "open", MagicMock(side_effect=AssertionError))
+    with pytest.raises(UnavailableError, match="can't be reached"), transactions.transaction():
+        pass
