@@ -597,13 +597,15 @@ class FrontierScheduler(BaseScheduler):
             return "site_unreachable" if is_enough or self._is_over else None
         if self.account.open == 0:
             return None
-        if closure.kind == "budget_spent":
-            return None if self._held or self.outbox else "budget_spent"
         # This worker may be at the run's arguments, or at a pass over datasets.
         has_work_off_site = self.outbox or any(
             lease.request is None or not self._is_for_site(lease.request) for lease in self._held
         )
-        return None if gate is self.gate and has_work_off_site else "site_stopped"
+        if closure.kind == "refused" and not (gate is self.gate and has_work_off_site):
+            return "site_stopped"
+        if closure.kind == "budget_spent" and not (self._held or self.outbox):
+            return "budget_spent"
+        return None
 
     def _spider_idle(self) -> None:
         """Keep the spider open while the run has requests, here or on other nodes."""
