@@ -34,7 +34,9 @@ CHECK_SECONDS = 0.1
 PROXY_META = ("proxy", "_auth_proxy", "_scheme_proxy", "download_slot")
 """Keys of `meta` that Scrapy's proxy middleware and downloader set for one attempt. They are
 removed after it, as the next attempt may be sent through another proxy."""
-_TASKS: set[asyncio.Future[None]] = set()  # asyncio itself keeps no task from being collected
+_CLOSINGS: dict[ExecutionEngine, asyncio.Future[None]] = {}
+"""What has begun to close a spider, by its engine: asyncio itself keeps no task from being
+collected."""
 
 
 # --- The engine -----------------------------------------------------------------------------------
@@ -70,13 +72,16 @@ def end_crawl(crawler: Crawler, reason: str, why: str = "") -> None:
 
     The stat `crawl/cause` has it, too.
     """
-    if not is_closing(crawler.engine):
-        if why:
-            crawler.stats.set_value("crawl/cause", why)
-            logger.error("%s", why, extra={"spider": crawler.spider})
-        task = asyncio.ensure_future(crawler.engine.close_spider_async(reason=reason))
-        _TASKS.add(task)
-        task.add_done_callback(_TASKS.discard)
+    engine = crawler.engine
+    # The engine closes a moment later, when pages that came at the same time may have been read.
+    if engine in _CLOSINGS or is_closing(engine):
+        return
+    if why:
+        crawler.stats.set_value("crawl/cause", why)
+        logger.error("%s", why, extra={"spider": crawler.spider})
+    closing = asyncio.ensure_future(engine.close_spider_async(reason=reason))
+    _CLOSINGS[engine] = closing
+    closing.add_done_callback(lambda _: _CLOSINGS.pop(engine))
 
 
 def describe_error(error: BaseException) -> str:

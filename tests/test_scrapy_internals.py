@@ -1,7 +1,9 @@
 """What is private of Scrapy and Scrapyd, and used, is as it was read."""
 
+import asyncio
 import inspect
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from scrapy import Spider
@@ -18,6 +20,7 @@ from scrapy.utils.test import get_crawler
 from moviecrawler.scrapy_internals import (
     PROXY_META,
     DecodingMiddleware,
+    end_crawl,
     measure_own_memory,
     too_large,
     tunnel_status,
@@ -35,6 +38,17 @@ def test_engines_slot_has_what_the_scheduler_uses() -> None:
     assert _parameters(_Slot.remove_request) == ["self", "request"]
     assert {"inprogress", "closing", "nextcall"} <= set(_Slot.__init__.__code__.co_names)
     assert _parameters(_Slot._maybe_fire_closing) == ["self"]
+
+
+async def test_a_crawl_that_is_about_to_close_keeps_the_first_cause_of_its_end() -> None:
+    crawler = get_crawler(Spider)
+    assert crawler.stats is not None
+    crawler.engine = Mock(spec=ExecutionEngine, spider=None)
+    for cause in ("30 pages can't be read", "31 pages can't be read"):
+        end_crawl(crawler, "pages_changed", cause)
+    await asyncio.sleep(0)
+    assert crawler.stats.get_value("crawl/cause") == "30 pages can't be read"
+    crawler.engine.close_spider_async.assert_awaited_once_with(reason="pages_changed")
 
 
 def test_scrapy_ends_a_crawl_by_the_crawlers_stop() -> None:
