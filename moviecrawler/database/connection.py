@@ -195,8 +195,6 @@ def errors_translated() -> Iterator[None]:
         raise RejectedError(str(error)) from error
     except _WRONG_STATEMENT as error:
         raise SchemaError(fold(str(error))) from error
-    except errors.LockNotAvailable as error:
-        raise TransientStoreError(f"other processes hold the lock: {fold(str(error))}") from error
     except errors.QueryCanceled as error:
         raise TooSlowError(fold(str(error))) from error
     except psycopg2.Error as error:
