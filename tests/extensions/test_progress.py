@@ -1,13 +1,15 @@
 """What the log says of a crawl while it runs."""
 
+import logging
 from types import SimpleNamespace
 
 import pytest
 from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
+from moviecrawler.basics.progress import logger
 from moviecrawler.extensions import progress
-from moviecrawler.extensions.progress import Progress
+from moviecrawler.extensions.progress import LineHandler, Progress
 
 
 def test_log_says_how_far_a_crawl_is_and_less_and_less_often_what_it_waits_for(
@@ -43,3 +45,14 @@ def test_log_says_how_far_a_crawl_is_and_less_and_less_often_what_it_waits_for(
         ),
     ]
     assert crawler.stats.get_value("crawl/stalled_seconds") == 190
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "is_shown"),
+    [("scrapy", "INFO", False), ("scrapy", "WARNING", True), (logger.name, "INFO", True)],
+)
+def test_a_terminal_shows_warnings_and_how_far_long_work_is(
+    name: str, level: str, *, is_shown: bool
+) -> None:
+    record = logging.makeLogRecord({"name": name, "levelno": logging.getLevelName(level)})
+    assert bool(LineHandler().filter(record)) is is_shown

@@ -16,6 +16,8 @@ from moviecrawler.basics.values import (
     parse_runtime,
     parse_year,
 )
+from moviecrawler.extract.dig import parse_at
+from moviecrawler.extract.findings import ShapeError
 from tests import written
 
 PARSERS: list[Callable[[str], Any]] = [
@@ -78,3 +80,8 @@ def test_date_in_every_form(day: date) -> None:
     )
     for form in forms:
         assert parse_date(form.format(d=day)) == day.isoformat()
+
+
+def test_a_wrong_shape_is_named_by_the_path_to_the_key_that_it_lacks() -> None:
+    with pytest.raises(ShapeError, match=r"^a\.b\.c: expected an object, not \[\]"):
+        parse_at(str, {"a": {"b": []}}, "a", "b", "c", "d")
