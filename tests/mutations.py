@@ -178,7 +178,7 @@ def notice(fault: Fault, project: Path, rings: int) -> str:
             check=False,
         )
         if run.returncode not in {0, 5}:  # 5: all of these tests are left out
-            failed = re.findall("^(?:FAILED|ERROR).*", run.stdout, re.MULTILINE) or [
+            failed = re.findall("^(?:FAILED|ERROR) tests.*", run.stdout, re.MULTILINE) or [
                 run.stdout[-300:]
             ]
             break
