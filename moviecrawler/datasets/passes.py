@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _BATCH = 100
 """Titles that are read between two turns of the event loop."""
-_COLLECTION_THRESHOLDS = (1_000_000, 50, 1_000)
+_COLLECTION_THRESHOLDS = (200_000, 50, 1_000)
 """Those of `gc` during a pass: more objects than all buffers hold. By default, a fifth of the time
 goes into looking for cycles, of which titles have none."""
 _CLOSING_POLL_SECONDS = 0.25

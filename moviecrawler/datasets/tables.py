@@ -55,7 +55,7 @@ _MAX_ROW_CHARS = 200
 _ROWS_AT_ONCE = 5_000
 _MAX_PASS_SECONDS = 86_400
 _MB = 1_000_000
-_LEAST_MEMORY_MB = 110
+_LEAST_MEMORY_MB = 100
 """Memory of DuckDB; large files get more, as sorting them in files takes longer."""
 _MOST_MEMORY_MB = 320
 # An extension would be downloaded.
