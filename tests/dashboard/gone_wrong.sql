@@ -44,10 +44,13 @@ VALUES (900001, 'cast', 1, 'nm1', 'An Actor', %(hostile)s);
 INSERT INTO records (
     record_id, title_id, site, site_id, url, title, kind, source, scraped_at, updated_at,
     match_keys)
-VALUES (
-    900002, 900002, 'imdb', 'tt99990002', '', 'Another One', 'movie', 'page', now(), now(),
-    '{}');
-INSERT INTO credits (record_id, role, position, name) VALUES (900002, 'cast', 1, 'A Stranger');
+VALUES
+    (900002, 900002, 'imdb', 'tt99990002', '', 'Another One', 'movie', 'page', now(), now(), '{}'),
+    (900003, 900002, 'metacritic', 'movie/another-one', '', 'Another One', 'movie', 'page',
+     now() - interval '9 days', now(), '{}');
+INSERT INTO credits (record_id, role, position, name) VALUES
+    (900002, 'cast', 1, 'A Stranger'),
+    (900003, 'cast', 1, 'A Double');
 INSERT INTO title_matches
 SELECT 900002, 'metacritic', site_id, 'review', 1.5, ARRAY['same title', %(hostile)s], false, now()
 FROM unnest(ARRAY['movie/one', 'movie/another']) site_id;

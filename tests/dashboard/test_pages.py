@@ -440,6 +440,9 @@ def test_title_shows_history_credits_offers_and_where_it_is_all_from(live: Opera
     ):
         assert words in text, (words, text)
     assert "A Stranger" not in text  # who is of another title
+    text = text_of(live.page("/titles/900002"))
+    assert "A Stranger" in text
+    assert "A Double" not in text  # of another site than the first
     assert re.findall(r'href="(https://streamer[^"]*)"', page) == ["https://streamer.example/1"]
     assert len(re.findall(r'<path class="curve c\d" d="M[^"]+H600"/>', page)) == 2
 
