@@ -149,6 +149,18 @@ def test_a_title_stands_in_one_queue_while_it_is_due(
     assert len(store.due_ids()) == (queue is not None)
 
 
+def test_a_title_that_is_due_on_one_site_is_not_due_on_another(store: Catalogued) -> None:
+    store.bring_in(row(1))
+    store.sql(
+        "UPDATE title_sites SET last_success = %s, site_id = coalesce(site_id, 'movie/one'),"
+        " next_due = CASE site WHEN 'metacritic' THEN %s ELSE %s END",
+        NOW - 90 * DAY,
+        NOW,
+        NOW + DAY,
+    )
+    assert (store.due_ids(), store.due_ids(site="metacritic")) == ([], ["movie/one"])
+
+
 @pytest.mark.promise("A boosted title goes first on every site, at most once a week.")
 def test_a_boosted_title_goes_first_on_every_site_and_is_fetched_at_most_once_a_week(
     store: Catalogued,
