@@ -115,7 +115,7 @@ def test_a_bucket_that_refuses_the_robots_txt_that_it_does_not_have_gives_its_da
 
 def crawl_of(data: Path, spider: str, *arguments: str, **settings: Any) -> Finished:
     """Run a crawl that is soon at the end of its patience."""
-    given = {**FAST, "RETRY_TIMES": "1", "FRONTIER_PATIENCE": "1"}
+    given = {**FAST, "DOWNLOAD_TIMEOUT": "3", "RETRY_TIMES": "1", "FRONTIER_PATIENCE": "1"}
     options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
     named = [part for argument in arguments for part in ("-a", argument)]
     return scrapy("crawl", spider, *named, *options, data=data, **settings)

@@ -27,9 +27,11 @@ def test_proxies_that_fail_cost_no_title(
     failing: dict[Mode | None, str], replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
 ) -> None:
     is_https = "TunnelError (407)" in failing.values()
-    https = {"IMDB_URL": front.url, "DOWNLOAD_VERIFY_CERTIFICATES": "0"} if is_https else {}
+    settings = {"IMDB_URL": front.url, "DOWNLOAD_VERIFY_CERTIFICATES": "0"} if is_https else {}
+    if Mode.STALL in failing:
+        settings["DOWNLOAD_TIMEOUT"] = "3"
     with ProxyFleet([*failing, *[Mode.WORK] * 3]) as fleet:
-        finished = crawl_imdb(tmp_path, replica, fleet, titles=30, **https)
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=30, **settings)
         assert (finished.code, len(finished.movies)) == (0, 30)
         for number, text in enumerate(failing.values(), 1):
             assert f"via datacenter:{number} → {text}\n" in finished.log
