@@ -71,6 +71,10 @@ _TEMPLATES = Environment(
 )
 # As the sites do it.
 _TEMPLATES.filters["json"] = lambda data: HtmlText(msgspec.json.encode(data).decode())  # noqa: S704
+# Templates lay JSON out for their readers, sites send it without spaces.
+_TEMPLATES.filters["compact"] = lambda text: HtmlText(  # noqa: S704
+    msgspec.json.encode(msgspec.json.decode(str(text))).decode()
+)
 # What has no value is left out of schema.org's data.
 _TEMPLATES.filters["known"] = lambda data: {
     key: value for key, value in data.items() if value is not None
