@@ -129,7 +129,8 @@ class KnownTitles:
     def remember(self, read_at: datetime) -> None:
         """Keep what this pass has read, but for titles with damaged rows."""
         damaged = sorted({row_id for _, row_id in self._tables.damaged})
-        part = self._path.with_suffix(".part")
+        # Two passes at once may write, each in the folder of its own.
+        part = self._tables.folder / self._path.name
         values = {"read_at": read_at.isoformat(), "damaged": damaged}
         request = "" if damaged else self._request
         self._tables.run(_REMEMBERED.format(_quoted(part)), request=request, **values)

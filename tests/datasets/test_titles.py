@@ -2,16 +2,19 @@
 
 import gzip
 import json
+import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import duckdb
 import msgspec
 import pytest
 
 from moviecrawler.basics.errors import ExtractionError, InterruptedReadError, MovieCrawlerError
+from moviecrawler.datasets.known import KnownTitles
 from moviecrawler.datasets.tables import COLUMNS, NO_ID, Tables
 from moviecrawler.datasets.titles import MissingTitle, read_titles
 from moviecrawler.items import Movie
@@ -462,3 +465,27 @@ def test_a_damaged_rating_changes_no_rank_of_others(tmp_path: Path) -> None:
             "tt0900001": 1,
             "tt0900002": 2,
         }
+
+
+def test_passes_that_end_at_once_both_keep_what_they_have_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Path] = []
+
+    def replace_a_little_later(part: Path, target: Path) -> None:
+        written.append(part)
+        if len(written) < len(passes):
+            passes[len(written)].remember(READ_AT)  # the other one ends meanwhile
+        os.replace(part, target)  # noqa: PTH105 - that of Path is this function
+
+    kettle = "tt0900001"
+    with wanted(tmp_path, kettle) as one, wanted(tmp_path, kettle) as other:
+        passes = [KnownTitles(tables, tmp_path, "all", list) for tables in (one, other)]
+        for known, tables in zip(passes, (one, other), strict=True):
+            assert len(list(read_titles(tables, READ_AT, known=known))) == 1
+        monkeypatch.setattr(Path, "replace", replace_a_little_later)
+        passes[0].remember(READ_AT)
+    assert len(written) == 2
+    assert duckdb.read_parquet(str(tmp_path / "read.parquet")).project("id").fetchall() == [
+        (kettle,)
+    ]
