@@ -78,9 +78,10 @@ def test_two_workers_that_are_killed_four_times_fetch_all_and_the_boosted_first(
         pages = due.pages()
     assert_all_fetched(due, titles)
     assert sum(pages.values()) - titles <= in_flight
-    # What two workers send at once comes in any order.
+    # What two workers send at once comes in any order, and what one of them had comes later when
+    # it was slow or was killed.
     first = list(pages)[: len(boosted) + 2 * at_once]
-    assert {f"/title/{imdb_id}/" for imdb_id in boosted} <= set(first)
+    assert len({f"/title/{imdb_id}/" for imdb_id in boosted}.difference(first)) <= at_once
     boosts = "SELECT count(*) FROM title_sites WHERE site = 'imdb' AND boost_due IS NOT NULL"
     assert due.sql(boosts) == [(0,)]
     assert due.sql("SELECT count(*) FROM feeds") == [(0,)]  # the run is over
