@@ -5,7 +5,6 @@ guessed, and nothing that can't be read becomes 0.
 """
 
 import re
-from calendar import month_name
 from datetime import date
 
 _COUNT = re.compile(
@@ -28,6 +27,21 @@ _FIRST_YEAR = 1870
 _LAST_YEAR = 2100
 _YEAR = re.compile(r"(?<!\d)((?:18[7-9]|19\d|20\d)\d)(?!\d)", re.ASCII)
 _MONTH = r"(?P<month>[A-Za-z]{3,9})\.?,?\s+"
+# Those of the calendar module are in the language of the machine.
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 _DATE_FORMS = tuple(
     re.compile(form, re.ASCII)
     for form in (
@@ -139,7 +153,7 @@ def parse_date(text: str) -> str:
 
 def _month_number(name: str) -> int:
     """Return 1 to 12 for a month's name or a beginning of it."""
-    for number, month in enumerate(month_name):
-        if month.startswith(name.capitalize()):
+    for number, month in enumerate(_MONTHS, start=1):
+        if month.startswith(name.lower()):
             return number
     raise ValueError(f"{name!r} is not a month")
