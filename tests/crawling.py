@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import re
 import urllib.request
 from dataclasses import dataclass
@@ -13,12 +12,9 @@ from typing import Any
 from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
 from tests.accounts import Summary, check_crawl
-from tests.processes import start
+from tests.processes import crawl_command, environment, start
 from tests.tables import read_movies
 
-FAST = {"RETRY_BACKOFF": "0.02", "DOWNLOAD_TIMEOUT": "60"}
-"""Settings with which failing takes no time, unless a site says nothing at all: a page that a busy
-machine sends late must not fail."""
 LONGEST = 300
 """Seconds that a command may take before it counts as hung."""
 
@@ -70,17 +66,6 @@ class Finished:
         return int(found[1]) if found else 0
 
 
-def environment(data: Path, replica: ReplicaProcess | None, **settings: str) -> dict[str, str]:
-    """Return the environment of a command that stores into `data` and asks `replica`."""
-    kept = {
-        name: os.environ[name]
-        for name in ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV")
-        if name in os.environ
-    }
-    own = {"SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", "DATA_DIR": str(data)}
-    return {**kept, **(replica.settings if replica else {}), **own, **settings}
-
-
 def scrapy(
     *arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str
 ) -> Finished:
@@ -107,15 +92,6 @@ def crawl(
 ) -> Finished:
     """Run a spider against the replica; `arguments` are NAME=VALUE."""
     return scrapy(*crawl_command(spider, *arguments, **settings), data=data, replica=replica)
-
-
-def crawl_command(spider: str, *arguments: str, **settings: str) -> list[str]:
-    """Return the arguments with which `scrapy` runs a spider; its own are NAME=VALUE."""
-    given = [part for argument in arguments for part in ("-a", argument)]
-    options = [
-        part for name, value in {**FAST, **settings}.items() for part in ("-s", f"{name}={value}")
-    ]
-    return ["crawl", spider, *given, *options]
 
 
 def counts(replica: ReplicaProcess, site: str = "imdb") -> Any:

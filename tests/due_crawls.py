@@ -16,8 +16,8 @@ from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
 from tests.catalogued import row
-from tests.crawling import Finished, counts, crawl_command, environment, scrapy
-from tests.processes import ForkedCommand
+from tests.crawling import Finished, counts, scrapy
+from tests.processes import ForkedCommand, crawl_command, environment
 from tests.services.postgres import execute
 from tests.services.replica import COLLECTION, TITLES
 

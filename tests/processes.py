@@ -18,8 +18,13 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import IO, Self
 
+from moviecrawler.replica.process import ReplicaProcess
+
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.preloaded"])
+FAST = {"RETRY_BACKOFF": "0.02", "DOWNLOAD_TIMEOUT": "60"}
+"""Settings with which failing takes no time, unless a site says nothing at all: a page that a busy
+machine sends late must not fail."""
 
 
 class ForkedCommand(ForkServerProcess):
@@ -95,6 +100,26 @@ def start(
         command = [sys.executable, "-m", "scrapy", *arguments]
         return subprocess.Popen(command, env=env, cwd=cwd, stdout=stdout, stderr=stderr)
     return ForkedCommand(arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr)
+
+
+def environment(data: Path, replica: ReplicaProcess | None, **settings: str) -> dict[str, str]:
+    """Return the environment of a command that stores into `data` and asks `replica`."""
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV")
+        if name in os.environ
+    }
+    own = {"SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", "DATA_DIR": str(data)}
+    return {**kept, **(replica.settings if replica else {}), **own, **settings}
+
+
+def crawl_command(spider: str, *arguments: str, **settings: str) -> list[str]:
+    """Return the arguments with which `scrapy` runs a spider; its own are NAME=VALUE."""
+    given = [part for argument in arguments for part in ("-a", argument)]
+    options = [
+        part for name, value in {**FAST, **settings}.items() for part in ("-s", f"{name}={value}")
+    ]
+    return ["crawl", spider, *given, *options]
 
 
 def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -> None:

@@ -1,9 +1,8 @@
 """A store of each kind, for tests of what must be the same in all of them."""
 
 import os
-import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,8 +13,7 @@ from scrapy.settings import Settings
 
 from moviecrawler.database.board import BoardQuery, read_board
 from moviecrawler.database.reading import reading
-from moviecrawler.database.records import read_stored
-from moviecrawler.database.sqlite import FILE, SqliteTables, read_sqlite
+from moviecrawler.database.sqlite import FILE, read_sqlite
 from moviecrawler.items import ListPage, Miss, Movie, TitleKind
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
@@ -27,6 +25,7 @@ from tests.runs import record_of
 from tests.services.mongo import documents, mongo_movies
 from tests.services.postgres import execute, postgres_movies
 from tests.services.s3 import CREDENTIALS, s3_movies
+from tests.tables import sqlite_movies
 
 S = TypeVar("S", bound=Store)
 
@@ -37,16 +36,6 @@ def opened(store: S) -> Iterator[S]:
     with closing(store):
         store.open()
         yield store
-
-
-def sqlite_movies(folder: Path) -> list[Movie]:
-    """Return the movies of an embedded database; none while it is not there, or being made."""
-    with (
-        suppress(FileNotFoundError, sqlite3.OperationalError),
-        closing(read_sqlite(folder)) as connection,
-    ):
-        return [stored.movie for stored in read_stored(SqliteTables(connection), "true", ())]
-    return []
 
 
 class BoardRow(dict[str, Any]):

@@ -1,14 +1,18 @@
-"""Reading `movies.csv` back."""
+"""Reading movies back from the files of a crawl: `movies.csv`, and the embedded database."""
 
 import csv
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
 from moviecrawler.basics.values import parse_date
+from moviecrawler.database.records import read_stored
+from moviecrawler.database.sqlite import SqliteTables, read_sqlite
 from moviecrawler.database.tables import FIELDS
 from moviecrawler.items import AmountKind, Movie, Role
 from moviecrawler.sites import SCORES
@@ -59,6 +63,16 @@ def read_movies(path: Path) -> Iterator[Movie]:
         for row in reader:
             assert None not in row, path
             yield msgspec.convert(_fields(row), Movie, strict=False)
+
+
+def sqlite_movies(folder: Path) -> list[Movie]:
+    """Return the movies of an embedded database; none while it is not there, or being made."""
+    with (
+        suppress(FileNotFoundError, sqlite3.OperationalError),
+        closing(read_sqlite(folder)) as connection,
+    ):
+        return [stored.movie for stored in read_stored(SqliteTables(connection), "true", ())]
+    return []
 
 
 def _fields(row: dict[str, str]) -> dict[str, Any]:

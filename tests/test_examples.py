@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import environment
+from tests.processes import environment
 from tests.shared import PROJECT
 
 PAGE = (PROJECT / "moviecrawler/examples/README.md").read_text("utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import environment
+from tests.processes import environment
 
 CLIENTS = {
     "aiohttp",

@@ -23,11 +23,10 @@ from moviecrawler.frontier.runs import frontier
 from moviecrawler.items import Movie, Site
 from moviecrawler.replica.process import ReplicaProcess
 from tests.accounts import check_queue, check_summary
-from tests.crawling import FAST, crawl_command
-from tests.crawling import environment as crawl_environment
-from tests.processes import Process, start
+from tests.processes import FAST, Process, crawl_command, start
+from tests.processes import environment as crawl_environment
 from tests.run_keys import RunKeys, SiteKeys
-from tests.stored import sqlite_movies
+from tests.tables import sqlite_movies
 
 QUICK = {
     **FAST,

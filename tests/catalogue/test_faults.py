@@ -17,8 +17,9 @@ import redis
 from moviecrawler.basics.clock import utc_text
 from moviecrawler.replica.collection import Collection
 from tests.catalogued import Catalogued
-from tests.crawling import change, crawl_command
+from tests.crawling import change
 from tests.due_crawls import Due
+from tests.processes import crawl_command
 from tests.run_keys import SiteKeys
 from tests.services.replica import IDS, TITLES, ForkedReplica
 from tests.waiting import LONGEST, wait_for

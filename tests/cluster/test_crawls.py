@@ -10,13 +10,13 @@ import pytest
 
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import FAST, change, counts, reset
+from tests.crawling import change, counts, reset
+from tests.processes import FAST
 from tests.services.nodes import Cluster, Node, cluster, name_of, project_egg
 from tests.services.postgres import execute, new_database, postgres_movies
 from tests.services.redis import RedisServer
 from tests.services.replica import ReplicaOf
-from tests.stored import sqlite_movies
-from tests.tables import read_movies
+from tests.tables import read_movies, sqlite_movies
 from tests.waiting import wait_for
 
 TITLES = 60

@@ -14,8 +14,8 @@ import pytest
 from moviecrawler.catalogue.wikidata_import import QUERY
 from moviecrawler.replica.process import ReplicaProcess
 from tests.catalogued import Catalogued, judged, outcome, row
-from tests.crawling import Finished, counts, environment, scrapy
-from tests.processes import start
+from tests.crawling import Finished, counts, scrapy
+from tests.processes import environment, start
 from tests.services.postgres import execute
 from tests.services.replica import ReplicaOf
 from tests.waiting import LONGEST, wait_for

@@ -23,11 +23,11 @@ from msgspec import convert
 from moviecrawler.items import Site as SiteName
 from moviecrawler.replica.process import ReplicaProcess
 from tests.accounts import Summary, check_crawl
-from tests.crawling import FAST, Finished, change, counts, crawl, crawl_command, environment, scrapy
+from tests.crawling import Finished, change, counts, crawl, scrapy
 from tests.dataset_files import put
 from tests.due_crawls import Due
 from tests.limited import IMPATIENT
-from tests.processes import Process, start
+from tests.processes import FAST, Process, crawl_command, environment, start
 from tests.scripted_site import Site, Told
 from tests.services.redis import RedisServer
 from tests.services.replica import COLLECTION, IDS

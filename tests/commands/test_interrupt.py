@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import environment
+from tests.processes import environment
 from tests.waiting import wait_for
 
 CLOSING = """

@@ -13,8 +13,8 @@ from moviecrawler.commands.crawl import Command as CrawlCommand
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
-from tests.crawling import environment, scrapy
-from tests.processes import start
+from tests.crawling import scrapy
+from tests.processes import environment, start
 from tests.waiting import LONGEST
 from tests.workers import make_run
 

@@ -17,10 +17,10 @@ from moviecrawler.basics.clock import utc_text
 from moviecrawler.proxies.pools import Ban
 from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import Finished, change, scrapy
-from tests.fleets import crawl_imdb, write_pools
+from tests.crawling import Finished, change, crawl, scrapy
 from tests.run_keys import bans_key
 from tests.services.forward_proxy import Mode, ProxyFleet
+from tests.services.replica import write_ids
 
 
 @pytest.fixture
@@ -31,15 +31,14 @@ def fleet() -> Iterator[ProxyFleet]:
 
 
 def proxies(*arguments: str, folder: Path, fleet: ProxyFleet, redis_url: str = "") -> Finished:
-    pools = write_pools(folder, datacenter=fleet.proxies)
     return scrapy(
         "proxies",
         "-s",
         "DOWNLOAD_TIMEOUT=4",
         *arguments,
         data=folder,
-        PROXY_POOLS=pools,
         REDIS_URL=redis_url,
+        PROXY_POOLS=fleet.settings(folder)["PROXY_POOLS"],
     )
 
 
@@ -47,7 +46,15 @@ def test_table_shows_quarantines_and_clear_ends_them(
     queue_url: str, replica: ReplicaProcess, fleet: ProxyFleet, tmp_path: Path
 ) -> None:
     change(replica, challenged=[fleet.proxies[0].address])
-    crawl_imdb(tmp_path, replica, fleet, REDIS_URL=queue_url)
+    crawl(
+        "imdb",
+        write_ids(tmp_path, 20),
+        "via=pages",
+        data=tmp_path,
+        replica=replica,
+        REDIS_URL=queue_url,
+        **fleet.settings(tmp_path),
+    )
     shared = partial(proxies, folder=tmp_path, fleet=fleet, redis_url=queue_url)
 
     def rows() -> list[dict[str, Any]]:

@@ -20,13 +20,13 @@ from moviecrawler.items import Movie
 from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SITES
-from tests.crawling import Finished, change, counts, crawl_command, environment, scrapy
+from tests.crawling import Finished, change, counts, scrapy
 from tests.limited import BATCH_ITEMS, IMPATIENT, SMALL_FILES
-from tests.processes import start
+from tests.processes import crawl_command, environment, start
 from tests.services.mongo import documents
 from tests.services.replica import ForkedReplica
 from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_client, s3_movies
-from tests.stored import sqlite_movies
+from tests.tables import sqlite_movies
 from tests.waiting import wait_for
 
 TABLES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")

@@ -15,8 +15,8 @@ from moviecrawler.database.schema import VERSION
 from moviecrawler.database.sqlite import FILE, read_sqlite
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
-from tests import crawling
-from tests.processes import start
+from tests.crawling import crawl, scrapy
+from tests.processes import environment, start
 from tests.runs import make_movie, record_of
 from tests.services.replica import IDS
 from tests.shared import PROJECT
@@ -37,7 +37,7 @@ def test_who_reads_the_first_line_only_sees_no_traceback(full: Path, form: str) 
     command = (sys.executable, "-m", "scrapy", "scoreboard", "--format", form)
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        command, env=crawling.environment(full, None), cwd=full, stdout=pipe, stderr=pipe
+        command, env=environment(full, None), cwd=full, stdout=pipe, stderr=pipe
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline()
@@ -48,7 +48,7 @@ def test_who_reads_the_first_line_only_sees_no_traceback(full: Path, form: str) 
 
 
 def test_a_terminal_that_does_not_know_a_letter_shows_the_rest(full: Path) -> None:
-    ended = crawling.scrapy(
+    ended = scrapy(
         "scoreboard", "--limit", "1", data=full, PYTHONIOENCODING="ascii", PYTHONUTF8="0"
     )
     assert ended.code == 0, ended.log
@@ -56,7 +56,7 @@ def test_a_terminal_that_does_not_know_a_letter_shows_the_rest(full: Path) -> No
 
 
 def printed(folder: Path, *arguments: str, **settings: str) -> bytes:
-    env = crawling.environment(folder, None, **settings)
+    env = environment(folder, None, **settings)
     with NamedTemporaryFile() as output:
         process = start(["scoreboard", *arguments], env=env, cwd=folder, stdout=output)
         assert process.wait(60) == 0
@@ -94,19 +94,19 @@ def test_parquet_has_each_row_with_its_type(full: Path) -> None:
 
 
 def test_the_csv_files_of_a_crawl_that_was_killed_are_written_on_demand(tmp_path: Path) -> None:
-    ended = crawling.scrapy("scoreboard", "--export", data=tmp_path)
+    ended = scrapy("scoreboard", "--export", data=tmp_path)
     assert (ended.code, ended.output) == (1, "")
     assert "there is no" in ended.log
     store = SqliteStore(tmp_path)
     store.open()
     store.write([record_of(make_movie(1))])
     store._connection.close()
-    ended = crawling.scrapy("scoreboard", "--export", data=tmp_path)
+    ended = scrapy("scoreboard", "--export", data=tmp_path)
     assert (ended.code, ended.output) == (0, "")
     assert [movie.site_id for movie in read_movies(tmp_path / "movies.csv")] == ["tt0000001"]
     (tmp_path / "people.csv").unlink()
     (tmp_path / "people.csv").mkdir()
-    ended = crawling.scrapy("scoreboard", "--export", data=tmp_path)
+    ended = scrapy("scoreboard", "--export", data=tmp_path)
     assert ended.code == 1
     assert f"the CSV files in {tmp_path} can't be replaced" in ended.log
 
@@ -117,7 +117,7 @@ def test_without_sqlite_nothing_is_kept_and_the_scoreboard_is_that_of_postgres(
     elsewhere = {"DATABASE_URL": database_url, "SQLITE_ENABLED": "0"}
     ids = ",".join(IDS[:3])
     given: Any = {"data": tmp_path, "replica": replica, **elsewhere}
-    ended = crawling.crawl("imdb", f"ids={ids}", "via=pages", **given)
+    ended = crawl("imdb", f"ids={ids}", "via=pages", **given)
     assert ended.code == 0, ended.log
     assert "store/sqlite" not in ended.log
     assert not [*tmp_path.glob("*.csv"), *tmp_path.glob("movies.sqlite3*")]

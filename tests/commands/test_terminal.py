@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import FAST, change, environment
-from tests.processes import start
+from tests.crawling import change
+from tests.processes import FAST, environment, start
 from tests.services.replica import IDS
 
 

@@ -16,12 +16,13 @@ from moviecrawler.database.sqlite import open_sqlite
 from moviecrawler.datasets.passes import DatasetPass
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.answers import spider_of
-from tests.crawling import Finished, crawl_command, environment, scrapy
+from tests.crawling import Finished, scrapy
 from tests.dataset_files import put
 from tests.file_server import FileServer
-from tests.processes import start
+from tests.processes import crawl_command, environment, start
 from tests.scripted_site import Site, Told
-from tests.stored import board_of, sqlite_movies
+from tests.stored import board_of
+from tests.tables import sqlite_movies
 from tests.waiting import wait_for
 
 RATINGS = {"tt0900001": "8.7|30000", "tt0900002": "6.1|1000", "tt0900003": "5.0|2000"}

@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 from moviecrawler.items import Credit, Movie, OtherTitle
-from tests.crawling import crawl_command, scrapy
+from tests.crawling import scrapy
 from tests.file_server import FileServer
+from tests.processes import crawl_command
 from tests.services.postgres import postgres_movies
 from tests.shared import SHARED
-from tests.stored import sqlite_movies
-from tests.tables import read_movies
+from tests.tables import read_movies, sqlite_movies
 
 pytestmark = pytest.mark.shared("datasets")
 FOLDER = SHARED / "datasets"

@@ -18,8 +18,9 @@ from moviecrawler.extensions import alerts, messengers
 from moviecrawler.extensions.alerts import Alerts
 from moviecrawler.extensions.messengers import Messenger, messengers_of
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import FAST, change, scrapy
+from tests.crawling import change, scrapy
 from tests.extensions.receivers import Webhook, mail_server
+from tests.processes import FAST
 from tests.services.replica import IDS
 
 # Apprise imports it for PGP in mails.

@@ -17,8 +17,9 @@ from moviecrawler.frontier.contract import TITLE_OUTCOMES
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SITES
 from moviecrawler.spiders.imdb import ImdbSpider
-from tests.crawling import crawl, crawl_command, environment
+from tests.crawling import crawl
 from tests.metric_files import read, value
+from tests.processes import crawl_command, environment
 
 
 @pytest.mark.promise(

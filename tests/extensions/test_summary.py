@@ -9,7 +9,8 @@ import pytest
 from moviecrawler.extensions.summary import Summary, joint_lines
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.spiders.imdb import ImdbSpider
-from tests.crawling import Finished, change, crawl, crawl_command, scrapy
+from tests.crawling import Finished, change, crawl, scrapy
+from tests.processes import crawl_command
 from tests.services.replica import IDS
 
 THIRTY = ",".join(IDS[:30])

@@ -12,7 +12,8 @@ from moviecrawler import settings
 from moviecrawler.middlewares.offsite import StrictOffsiteMiddleware
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from tests import written
-from tests.crawling import FAST, scrapy
+from tests.crawling import scrapy
+from tests.processes import FAST
 from tests.scripted_site import Site, Told
 
 OPTIONS = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]

@@ -26,7 +26,8 @@ from tests.services.nodes import cluster, project_egg
 from tests.services.postgres import postgres_movies
 from tests.services.replica import ForkedReplica
 from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_client, s3_movies
-from tests.stored import board_of, browse, in_order, sqlite_movies
+from tests.stored import board_of, browse, in_order
+from tests.tables import sqlite_movies
 
 SITE = "filmograph"
 DATA = Path(os.environ["OUTSIDE_DATA"])

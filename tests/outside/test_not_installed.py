@@ -21,7 +21,8 @@ from tests.operated import text_of
 from tests.services.nodes import cluster
 from tests.services.postgres import execute, new_database
 from tests.shared import PROJECT
-from tests.stored import browse, sqlite_movies
+from tests.stored import browse
+from tests.tables import sqlite_movies
 
 SOURCE = PROJECT / "tests" / "filmograph"
 LONGEST = 600

@@ -28,12 +28,13 @@ from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import store_opened
-from tests.crawling import FAST, change, counts, environment
+from tests.crawling import change, counts
 from tests.limited import IMPATIENT
 from tests.pipelines.test_stores import MemoryStore, failing
+from tests.processes import FAST, environment
 from tests.runs import LIMIT, largest_file, make_movie, running
 from tests.shared import PROJECT
-from tests.stored import sqlite_movies
+from tests.tables import sqlite_movies
 from tests.waiting import until, wait_for
 
 

@@ -11,7 +11,8 @@ from scrapy.http import Response
 
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from tests.chain import Chain, page
-from tests.crawling import FAST, Finished, scrapy
+from tests.crawling import Finished, scrapy
+from tests.processes import FAST
 from tests.scripted_site import Site, Told
 
 NOTHING = b"User-agent: *\nDisallow: /\n"

@@ -8,9 +8,18 @@ import pytest
 from pymongo import MongoClient
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.fleets import crawl_imdb, write_ids
+from tests.crawling import Finished, crawl
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.https import HttpsFront
+from tests.services.replica import write_ids
+
+
+def crawl_pages(
+    folder: Path, replica: ReplicaProcess, fleet: ProxyFleet, titles: str, **settings: str
+) -> Finished:
+    """Crawl title pages of IMDb through all proxies of a fleet."""
+    given = {**fleet.settings(folder), **settings}
+    return crawl("imdb", titles, "via=pages", data=folder, replica=replica, **given)
 
 
 @pytest.mark.promise("Proxies that fail cost no title.")
@@ -31,7 +40,7 @@ def test_proxies_that_fail_cost_no_title(
     if Mode.STALL in failing:
         settings["DOWNLOAD_TIMEOUT"] = "3"
     with ProxyFleet([*failing, *[Mode.WORK] * 3]) as fleet:
-        finished = crawl_imdb(tmp_path, replica, fleet, titles=30, **settings)
+        finished = crawl_pages(tmp_path, replica, fleet, write_ids(tmp_path, 30), **settings)
         assert (finished.code, len(finished.movies)) == (0, 30)
         for number, text in enumerate(failing.values(), 1):
             assert f"via datacenter:{number} → {text}\n" in finished.log
@@ -45,9 +54,9 @@ def test_proxies_that_fail_cost_no_title(
 def test_proxies_get_our_user_agent_and_a_title_that_is_missing_is_an_answer(
     replica: ReplicaProcess, tmp_path: Path, mongo_url: str
 ) -> None:
-    argument = write_ids(tmp_path, 10, "tt0000001")
+    titles = write_ids(tmp_path, 10, "tt0000001")
     with ProxyFleet([Mode.WORK]) as fleet:
-        finished = crawl_imdb(tmp_path, replica, fleet, argument=argument, MONGO_URL=mongo_url)
+        finished = crawl_pages(tmp_path, replica, fleet, titles, MONGO_URL=mongo_url)
         heads = [asked.head for asked in fleet.proxies[0].asked]
     assert all(b"User-Agent: moviecrawler/" in head and b"Cookie" not in head for head in heads)
     assert (finished.code, finished.misses) == (0, {"tt0000001": "absent"})
@@ -74,7 +83,8 @@ def test_proxies_that_differ_in_credentials_only_have_connections_of_their_own(
         gateway.takes_all = True
         fleet.proxies.append(replace(gateway, password=gateway.user))
         https = {"IMDB_URL": front.url, "DOWNLOAD_VERIFY_CERTIFICATES": "0"}
-        assert len(crawl_imdb(tmp_path, replica, fleet, titles=12, **https).movies) == 12
+        finished = crawl_pages(tmp_path, replica, fleet, write_ids(tmp_path, 12), **https)
+        assert len(finished.movies) == 12
     tunnels = [asked.password for asked in gateway.asked]
     assert set(tunnels) == {gateway.password, gateway.user}
     assert len(tunnels) < 13  # they are used again

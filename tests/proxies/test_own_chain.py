@@ -14,11 +14,10 @@ import redis
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
-from tests.fleets import write_ids
 from tests.run_keys import bans_key
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.https import HttpsFront
-from tests.services.replica import IDS
+from tests.services.replica import IDS, write_ids
 from tests.waiting import wait_for
 from tests.workers import Workers
 
@@ -46,8 +45,7 @@ def test_every_title_is_stored_through_what_is_left_and_all_workers_know_what_is
             for name, pool in pools.items()
         }
         environment = {
-            "IMDB_URL": front.url,
-            "SSL_CERT_FILE": str(front.certificate),
+            **front.settings,
             "PROXY_POOLS": json.dumps({**entries, "tor": {"kind": "tor", "sessions": 3}}),
             "PROXY_ORDER": '{"imdb": "datacenter,other,home,tor"}',
             "PROXY_ATTEMPTS": "9",

@@ -14,9 +14,10 @@ import pytest
 import redis
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import LONGEST, change, crawl_command, environment, scrapy
-from tests.fleets import write_ids
+from tests.crawling import LONGEST, change, scrapy
+from tests.processes import crawl_command, environment
 from tests.services.forward_proxy import Mode, ProxyFleet
+from tests.services.replica import write_ids
 
 MODES = [
     Mode.WORK,

@@ -15,7 +15,6 @@ from moviecrawler.items import Site
 from moviecrawler.proxies.quarantines import decode_bans
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts, crawl
-from tests.fleets import write_pools
 from tests.run_keys import SiteKeys, bans_key
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.replica import COLLECTION
@@ -50,8 +49,7 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
             data=tmp_path,
             replica=replica,
             REDIS_URL=redis_url,
-            PROXY_ORDER="datacenter",
-            PROXY_POOLS=write_pools(tmp_path, datacenter=fleet.proxies),
+            **fleet.settings(tmp_path),
             DOWNLOAD_SLOTS="{}",
             DOWNLOAD_DELAY="0",
         )

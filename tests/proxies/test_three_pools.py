@@ -9,9 +9,8 @@ import redis
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, crawl, scrapy
-from tests.fleets import write_ids
 from tests.services.forward_proxy import Mode, ProxyFleet
-from tests.services.replica import IDS
+from tests.services.replica import IDS, write_ids
 
 POOLS = ("near", "far", "home")
 TITLES = 12

@@ -12,11 +12,12 @@ from moviecrawler.proxies import tor
 from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.tor import TorPool
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import counts
-from tests.fleets import crawl_over_tor
+from tests.crawling import counts, scrapy
+from tests.processes import crawl_command
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.https import NAME, HttpsFront
 from tests.services.threads import Host, Server
+from tests.services.tor import CIRCUITS
 
 
 def pool(tunnel: str) -> TorPool:
@@ -72,14 +73,10 @@ def test_every_request_leaves_over_one_of_the_circuits(
         (tunnel,) = fleet.proxies
         tunnel.takes_all = True
         home = f"https://{NAME}:{front.port}"
-        crawled = crawl_over_tor(
-            front,
-            tmp_path,
-            "list=top",
-            "limit=20",
-            IMDB_URL=home,
-            TOR_TUNNEL=f"http://127.0.0.1:{tunnel.port}",
-        )
+        tor_tunnel = f"http://127.0.0.1:{tunnel.port}"
+        settings = {**front.settings, "IMDB_URL": home, "TOR_TUNNEL": tor_tunnel}
+        command = crawl_command("imdb", "via=pages", "list=top", "limit=20", **CIRCUITS)
+        crawled = scrapy(*command, data=tmp_path, replica=None, **settings)
     assert (crawled.code, len(crawled.movies)) == (0, 20), crawled.log
     assert {asked.target for asked in tunnel.asked} == {f"{NAME}:{front.port}"}
     used = {asked.password for asked in tunnel.asked}

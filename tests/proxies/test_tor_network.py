@@ -11,11 +11,11 @@ import pytest
 
 from moviecrawler.proxies.tor import TorPool
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import counts
-from tests.fleets import crawl_over_tor
+from tests.crawling import counts, scrapy
+from tests.processes import crawl_command
 from tests.services.https import HttpsFront
 from tests.services.threads import Host
-from tests.services.tor import TorNetwork, Watch
+from tests.services.tor import CIRCUITS, TorNetwork, Watch
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.tor
@@ -84,9 +84,9 @@ def test_site_that_refuses_every_circuit_is_left_alone(
         HttpsFront(replica.urls["imdb"]) as front,
     ):
         ids = ",".join(f"tt{number:07}" for number in range(1, 61))
-        crawled = crawl_over_tor(
-            front, tmp_path, f"ids={ids}", TOR_TUNNEL=f"http://{tor_network.tunnel}"
-        )
+        command = crawl_command("imdb", "via=pages", f"ids={ids}", **CIRCUITS)
+        settings = {**front.settings, "TOR_TUNNEL": f"http://{tor_network.tunnel}"}
+        crawled = scrapy(*command, data=tmp_path, replica=None, **settings)
         assert counts(replica)["statuses"]["202"] <= 10 * 3
     assert (crawled.code, crawled.movies) == (1, [])
     assert set(crawled.misses.values()) <= {"blocked", "failed"}

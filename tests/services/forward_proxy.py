@@ -4,10 +4,12 @@ They have a password, and take plain requests and CONNECT.
 """
 
 import base64
+import json
 import socket
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
@@ -180,6 +182,13 @@ class ProxyFleet:
 
     def __exit__(self, *_: object) -> None:
         self._stop()
+
+    def settings(self, folder: Path) -> dict[str, str]:
+        """Write a PROXY_POOLS file of them all; return the settings with which it is used."""
+        path = folder / "pools.json"
+        pool = {"kind": "datacenter", "urls": [one.url for one in self.proxies]}
+        path.write_text(json.dumps({"datacenter": pool}))
+        return {"PROXY_ORDER": "datacenter", "PROXY_POOLS": str(path)}
 
     @property
     def secrets(self) -> list[str]:

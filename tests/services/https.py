@@ -4,6 +4,7 @@ It is a site's https address, where the server itself knows http only.
 """
 
 import asyncio
+import multiprocessing
 import ssl
 import tempfile
 from contextlib import suppress
@@ -14,11 +15,10 @@ from urllib.parse import urlsplit
 
 import trustme
 
-from tests.processes import CONTEXT
-
 NAME = "site.invalid"
 """A name that stands in the certificate, and that no machine knows."""
 _HOST = "127.0.0.1"
+_CONTEXT = multiprocessing.get_context("forkserver")
 
 
 class HttpsFront:
@@ -35,8 +35,8 @@ class HttpsFront:
         authority = trustme.CA()
         authority.cert_pem.write_to_path(self.certificate)
         authority.issue_cert(_HOST, NAME).private_key_and_cert_chain_pem.write_to_path(key)
-        here, there = CONTEXT.Pipe(duplex=False)
-        self._process: Any = CONTEXT.Process(
+        here, there = _CONTEXT.Pipe(duplex=False)
+        self._process: Any = _CONTEXT.Process(
             target=_run, args=(key, self._target, there), daemon=True
         )
         self._process.start()
@@ -45,6 +45,11 @@ class HttpsFront:
             self.port = here.recv()
         self.url = f"https://{_HOST}:{self.port}"
         return self
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The environment variables with which a crawl finds IMDb here."""
+        return {"IMDB_URL": self.url, "SSL_CERT_FILE": str(self.certificate)}
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()

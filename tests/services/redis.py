@@ -6,15 +6,14 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 import redis
-
-from tests.waiting import wait_for
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
 
 _TIMEOUTS = {"socket_connect_timeout": 10.0, "socket_timeout": 10.0}
 """Another server, which says nothing, may have taken the port meanwhile: no test waits for that for
@@ -55,13 +54,10 @@ class RedisServer:
         )
         command = [executable(), *options.split(), "--save", ""]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        wait_for(self._answers, detail=lambda: f"the port of {self.url} may be another server's")
-
-    def _answers(self) -> bool:
-        assert self._process.poll() is None, f"no Redis server at {self.url}"
-        with suppress(redis.exceptions.RedisError):
-            return bool(self.client.info("server")["process_id"] == self._process.pid)
-        return False
+        patience = Retry(ConstantBackoff(0.02), retries=9000)
+        with redis.Redis.from_url(self.url, retry=patience, **_TIMEOUTS) as client:
+            answering = client.info("server")["process_id"]
+        assert answering == self._process.pid, f"the port of {self.url} is another server's"
 
     def stop(self) -> None:
         """Kill it, without a chance to tidy up."""

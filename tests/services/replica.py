@@ -6,8 +6,10 @@ Each test finds the replica as it was at the start.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 from scrapy.settings import Settings
@@ -19,7 +21,6 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.sources import Answer, Source
 from moviecrawler.sites import SITES
 from moviecrawler.sites.ids import title_url
-from tests.crawling import reset
 from tests.processes import CONTEXT
 from tests.services.changing_replica import ChangingOptions, serve_replica
 from tests.services.https import HttpsFront
@@ -76,7 +77,7 @@ def replica_of() -> Iterator[ReplicaOf]:
             name = repr(sorted(options.items()))
             if name not in running:
                 running[name] = stack.enter_context(ForkedReplica(**options))
-            reset(running[name])
+            urlopen(running[name].urls["imdb"] + "/__replica__/reset", b"").close()
             return running[name]
 
         yield give
@@ -93,6 +94,16 @@ def front(replica_of: ReplicaOf) -> Iterator[HttpsFront]:
 def replica(replica_of: ReplicaOf) -> ReplicaProcess:
     """Return a replica of 40 titles on light pages."""
     return replica_of(titles=TITLES, light=True)
+
+
+def write_ids(folder: Path, titles: int, *more: str) -> str:
+    """Write the ids of the replica's first titles, and more, to a file.
+
+    Returns the argument that names it.
+    """
+    path = folder / "ids"
+    path.write_text("\n".join([*IDS[:titles], *more]))
+    return f"file={path}"
 
 
 def page_of(collection: Collection, site: Site, site_id: str) -> bytes:

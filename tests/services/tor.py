@@ -68,6 +68,15 @@ ControlPort {control}
 HashedControlPassword {password}
 """
 
+CIRCUITS = {
+    "PROXY_ORDER": '{"imdb": "tor"}',
+    "PROXY_POOLS": '{"tor": {"kind": "tor", "sessions": 3}}',
+    "DOWNLOAD_TIMEOUT": "30",
+    "DOWNLOAD_DELAY": "0",
+    "AUTOTHROTTLE_ENABLED": "0",
+}
+"""Settings with which IMDb is crawled over three circuits."""
+
 
 class TorNetwork:
     """A Tor network that runs while the `with` block does.

@@ -12,7 +12,8 @@ from moviecrawler.sites import SITES
 from tests.crawling import counts, reset, scrapy
 from tests.services.postgres import new_database, postgres_movies
 from tests.services.replica import ForkedReplica
-from tests.stored import BoardRow, Stores, board_of, in_order, sqlite_movies
+from tests.stored import BoardRow, Stores, board_of, in_order
+from tests.tables import sqlite_movies
 
 TITLES = 15
 SERIES = 6

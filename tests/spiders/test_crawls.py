@@ -12,10 +12,10 @@ import pytest
 
 from moviecrawler.items import Movie, Site
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import change, counts, crawl, environment, reset
-from tests.processes import ForkedCommand
+from tests.crawling import change, counts, crawl, reset
+from tests.processes import ForkedCommand, environment
 from tests.services.replica import COLLECTION, EVERYTHING, IDS, SPIDERS, TITLES
-from tests.stored import sqlite_movies
+from tests.tables import sqlite_movies
 from tests.waiting import wait_for
 
 

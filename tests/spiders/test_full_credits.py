@@ -8,10 +8,12 @@ import pytest
 from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites.imdb.replica import full_cast
-from tests.crawling import Finished, crawl_command, scrapy
+from tests.crawling import Finished, scrapy
+from tests.processes import crawl_command
 from tests.scripted_site import Site, Told
 from tests.services.replica import COLLECTION
-from tests.stored import Stores, sqlite_movies
+from tests.stored import Stores
+from tests.tables import sqlite_movies
 
 FILMS = [movie for movie in COLLECTION.pages("imdb") if movie.kind == "movie"][:5]
 WHOLE, BROKEN, ABSENT, OTHER, ODD = (str(film.site_id) for film in FILMS)

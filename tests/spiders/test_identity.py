@@ -16,13 +16,14 @@ from moviecrawler.database.connection import Database
 from moviecrawler.items import Movie, Site
 from moviecrawler.sites import SITES
 from moviecrawler.sites.ids import title_url
-from tests.crawling import Finished, crawl_command, scrapy
+from tests.crawling import Finished, scrapy
+from tests.processes import crawl_command
 from tests.scripted_site import Site as StandIn
 from tests.scripted_site import Told
 from tests.services.postgres import execute
 from tests.services.replica import COLLECTION, page_of
-from tests.stored import Stores, in_order, sqlite_movies
-from tests.tables import read_movies
+from tests.stored import Stores, in_order
+from tests.tables import read_movies, sqlite_movies
 
 FIRST = {
     site: [str(movie.site_id) for movie in COLLECTION.pages(site) if movie.kind == "movie"][:8]
