@@ -225,7 +225,7 @@ def _wrong_form(settings: BaseSettings, name: str, default: object) -> str:
 
 def _check_number(name: str, value: str | float, default: float) -> None:
     number = float(value)
-    may_be_negative = default < 0 or "PRIORITY" in name or "INDENT" in name
+    may_be_negative = "PRIORITY" in name or "INDENT" in name
     is_whole = isinstance(default, int) and not name.endswith(("_DELAY", "_TIMEOUT", "_INTERVAL"))
     if not math.isfinite(number) or (number < 0 and not may_be_negative):
         raise ValueError("it is out of bounds")

@@ -69,13 +69,13 @@ class Score:
 
     kind: ScoreKind
     """Such as `imdb`, the average of its users' votes, or `metascore`, that of critics' scores."""
-    value: Annotated[float, Meta(ge=0, le=100)]
+    value: float
     """Within the scale of its kind (`sites.SCORES`). An unrated title has no `Score`, even if the
     site counts its reviews."""
     count: Positive | None = None
     """Votes, ratings or reviews behind the value; None when the page gives none or only a band
     ("250,000+")."""
-    average: Annotated[float, Meta(ge=0, le=100)] | None = None
+    average: Annotated[float, Meta(ge=0)] | None = None
     """The average rating behind a percentage (tomatometers, popcornmeters), or the Metascore before
     rounding; `sites.SCORES` has its scale."""
     reviews: Count | None = None

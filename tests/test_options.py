@@ -102,6 +102,11 @@ def test_settings_of_others_are_left_alone(
         *written.rows(__file__, "settings.txt"),
         ("IMDB_URL", "", "is"),
         ("CONTACT", "me@example.com\r\nX-Evil: 1", "is"),
+        (
+            "USER_AGENT",
+            "lamp\r\nX-Evil: 1",
+            "is 'lamp\\r\\nX-Evil: 1'; set it to one such as ",
+        ),
     ],
 )
 def test_wrong_value_is_refused_in_a_sentence_without_a_password(
@@ -112,6 +117,22 @@ def test_wrong_value_is_refused_in_a_sentence_without_a_password(
         check(ours, ImdbSpider)
     assert str(caught.value).startswith(f"{name} {sentence}")
     assert not any(part in str(caught.value) for part in ("\n", "hun", "ter2"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("COOKIES_ENABLED", "True"),
+        ("DOWNLOAD_DELAY", "0.5"),
+        ("FEED_EXPORT_INDENT", "-1"),
+        ("LOG_LEVEL", "info"),
+        ("RETRY_PRIORITY_ADJUST", "-1"),
+        ("RETRY_TIMES", "0"),
+    ],
+)
+def test_right_values_of_scrapys_settings_are_taken(ours: Settings, name: str, value: str) -> None:
+    ours.set(name, value)
+    check(ours, ImdbSpider)
 
 
 @pytest.mark.parametrize(

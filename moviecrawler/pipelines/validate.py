@@ -201,10 +201,8 @@ def _remove(movie: Movie, path: tuple[str | int, ...]) -> None:
 
 def _default_of(owner: Any, name: str) -> Any:
     """Return the value of a field that is not there; MISSING where there is none."""
-    for field in fields(owner) if is_dataclass(owner) else ():
-        if field.name == name:
-            return field.default if field.default_factory is MISSING else field.default_factory()
-    return MISSING
+    (field,) = (field for field in fields(owner) if field.name == name)
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _may_be_unknown(site: Site, kind: TitleKind) -> frozenset[str]:

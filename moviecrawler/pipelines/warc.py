@@ -161,7 +161,7 @@ def _fields(head: bytes) -> dict[str, str]:
     """Return a record's named fields, by lower-case name. Raises ValueError."""
     version_line, *lines = head.decode().split("\r\n")
     if version_line != _VERSION.decode():
-        raise ValueError(f"{version_line[:40]!r} is not {_VERSION.decode()}")
+        raise ValueError(f"it does not begin with {_VERSION.decode()}")
     return {name.lower(): value for name, value in map(_pair, lines)}
 
 

@@ -1,19 +1,26 @@
 """The five lines at the end of every crawl."""
 
 import re
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import Mock
 
+import msgspec
 import pytest
+from scrapy.utils.test import get_crawler
 
 from moviecrawler.extensions.summary import Summary, joint_lines
+from moviecrawler.frontier.contract import Account
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.crawling import Finished, change, crawl, scrapy
 from tests.processes import crawl_command
+from tests.runs import make_miss, make_movie
 from tests.services.replica import IDS
 
 THIRTY = ",".join(IDS[:30])
+CASES = tomllib.loads(Path(__file__).with_name("summaries.toml").read_text("utf-8"))
 
 
 def summary(finished: Finished) -> dict[str, str]:
@@ -84,6 +91,36 @@ def test_crawls_that_were_interrupted_before_they_began_have_no_summary() -> Non
     crawler = Mock(spidercls=ImdbSpider)
     crawler.get_extension.return_value = Summary(crawler)
     assert joint_lines([crawler], unknown="") == []
+
+
+@pytest.mark.promise(
+    "A crawl ends with five lines: titles, stores, refusals, missing fields, and what comes next."
+)
+@pytest.mark.parametrize("case", CASES)
+async def test_the_five_lines_follow_from_the_stats(case: str) -> None:
+    told = CASES[case]
+    stats = {"finish_reason": "finished", **told.get("stats", {})}
+    if "run" in told:
+        figures = msgspec.structs.asdict(Account(**told["run"]))
+        stats |= {f"frontier/run/{name}": figure for name, figure in figures.items()}
+    crawler = get_crawler(ImdbSpider, told.get("settings"))
+    assert crawler.stats is not None
+    crawler.stats.set_stats(stats)
+    plan = SimpleNamespace(note=told.get("note", ""), is_due=told.get("is_due", False))
+    crawler.spider = SimpleNamespace(plan=plan)  # type: ignore[assignment]
+    crawler.engine = SimpleNamespace(start_time=0.0)  # type: ignore[assignment]
+    summary = Summary(crawler)
+    summary.item_rejected("csv", make_movie(1, source="list"))
+    summary.list_failed("The site refused us.", refused=True)
+    for outcome, reason in told.get("reasons", ()):
+        if outcome == "unread":
+            summary.list_failed(reason, refused=False)
+        elif outcome == "rejected":
+            summary.item_rejected(reason, make_movie(1))
+        else:
+            summary.items_passed([make_miss(1, outcome=outcome, reason=reason)])
+    await summary.spider_closed(stats["finish_reason"])
+    assert [re.sub(r"in \d+\.\d s ", "", line) for line in summary.lines] == told["lines"]
 
 
 @pytest.mark.promise(

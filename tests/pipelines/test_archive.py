@@ -26,7 +26,13 @@ from moviecrawler.pipelines.archive import (
 )
 from moviecrawler.pipelines.s3 import Bucket
 from moviecrawler.pipelines.store import Limits
-from moviecrawler.pipelines.warc import Answer, read_record, read_records, write_record
+from moviecrawler.pipelines.warc import (
+    _MAX_BLOCK_BYTES,
+    Answer,
+    read_record,
+    read_records,
+    write_record,
+)
 from tests.runs import BEGIN, crawler_of
 from tests.services.s3 import objects
 from tests.waiting import until
@@ -118,21 +124,41 @@ def damaged(place: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "contents",
+    ("contents", "sentence"),
     [
-        *(RECORD + RECORD[:-cut] for cut in (1, 4, 100, 300)),
-        *(
-            LENGTH % length
-            for length in (b"9" * 40, b"99999999999", b"-3", b"-9", b"9" * 5000, b"1e3")
+        *((RECORD + RECORD[:-cut], "the WARC file ends early") for cut in (1, 4, 100)),
+        (RECORD + RECORD[:-300], "no WARC record where one should begin: b'WARC/1.1"),
+        (LENGTH % (b"9" * 41), "a record has a length of 9{40} bytes"),
+        (LENGTH % b"-1", "a record has a length of -1 bytes"),
+        (LENGTH % str(_MAX_BLOCK_BYTES).encode(), "the WARC file ends early"),
+        (LENGTH % str(_MAX_BLOCK_BYTES + 1).encode(), "a record has a length of"),
+        *((LENGTH % length, "no WARC record where one") for length in (b"9" * 5000, b"1e3")),
+        (b"x" * 41, "no WARC record where one should begin: b'x{40}'$"),
+        (damaged(0), "no WARC record where one should begin: b'VARC"),
+        (damaged(20), "no WARC record where one should begin: b'WARC/1.1"),
+        (damaged(-10), "the body is not the one that was archived"),
+        (
+            RECORD.replace(b"WARC-JSON-Metadata", b"WARC-JSON-Something"),
+            "a record is not one that this project wrote: KeyError: 'warc-json-metadata'",
         ),
-        *(damaged(place) for place in (0, 20, -10)),
-        RECORD.replace(b"WARC-JSON-Metadata", b"WARC-JSON-Something"),
     ],
-    ids=len,
+    ids=lambda case: repr(case)[-40:],
 )
-def test_a_file_that_is_cut_damaged_or_of_another_program_is_noticed(contents: bytes) -> None:
-    with pytest.raises(ArchiveError):
+def test_a_file_that_is_cut_damaged_or_of_another_program_is_noticed(
+    contents: bytes, sentence: str
+) -> None:
+    with pytest.raises(ArchiveError, match=sentence):
         list(map(read_record, read_records(BytesIO(contents))))
+
+
+def test_a_record_with_a_line_that_is_no_header_is_told_with_its_beginning() -> None:
+    with pytest.raises(ArchiveError, match=r"ValueError: 'S{40}' is not a header$"):
+        read_record(RECORD.replace(b"Set-Cookie: a=1", b"S" * 41))
+
+
+def test_records_of_other_kinds_are_passed_over() -> None:
+    other = b"WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
+    assert list(read_records(BytesIO(other + RECORD))) == [RECORD]
 
 
 def archive(bucket: Bucket, folder: Path, *pages: RawPage, **limits: Any) -> dict[str, Any]:

@@ -213,6 +213,13 @@ def test_rejected_items_turn_over_and_their_lines_have_a_length(
     assert len(line) < 10_000
     assert json.loads(line)["item"]["site_id"] == "tt0000001"
     assert "7,000,000 characters" in line
+    lengths = {"exact": "b" * 1_000, "over": "c" * 1_001, "few": [1] * 100, "many": [1] * 101}
+    assert append_rejected(tmp_path, "memory", "too long", {"long": "a" * 1_048_576, **lengths})
+    item = json.loads((tmp_path / "rejected.jsonl").read_text("utf-8").splitlines()[-1])["item"]
+    assert item["long"].endswith("a… (1,048,576 characters)")
+    assert [item["exact"], item["few"]] == [lengths["exact"], lengths["few"]]
+    assert item["over"] == "c" * 1_000 + "… (1,001 characters)"
+    assert item["many"] == [1] * 100 + ["… (101 in all)"]
 
 
 @pytest.mark.promise(

@@ -21,7 +21,7 @@ from moviecrawler.basics.errors import (
 from moviecrawler.database.scoreboard import match_embedded
 from moviecrawler.database.sqlite import open_sqlite
 from moviecrawler.items import Movie
-from moviecrawler.pipelines.store import Record, Store
+from moviecrawler.pipelines.store import Limits, Record, Store
 from tests.runs import LIMIT, make_movie, running
 from tests.stored import Stored
 from tests.waiting import until
@@ -92,29 +92,64 @@ async def test_every_item_is_stored_and_told_durable_once(
 
 
 @pytest.mark.parametrize(
-    "error", [TransientStoreError("restarting"), OSError(24, "Too many open files")], ids=repr
+    ("error", "times"),
+    [(TransientStoreError("restarting"), 2), (OSError(24, "Too many open files"), 1)],
+    ids=repr,
 )
 async def test_transient_errors_are_retried_until_they_pass(
-    memory: MemoryStore, tmp_path: Path, error: Exception
+    memory: MemoryStore,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    times: int,
 ) -> None:
-    memory.before_write = failing(2, error)
+    caplog.set_level("INFO")
+    memory.before_write = failing(times, error)
 
     async with running(memory, tmp_path) as run:
         await run.process(*map(make_movie, range(5)))
         await until(lambda: run.count("durable") == 5)
-    assert run.count("retries") == 2
+    assert run.count("retries") == times
+    assert f"memory: attempt {times + 1} worked" in caplog.text
     assert set(run.outcomes().values()) == {"durable"}
     assert len(memory.movies) == 5
 
 
-async def test_one_item_that_takes_too_long_is_tried_again(
-    memory: MemoryStore, tmp_path: Path
+@pytest.mark.parametrize(("times", "outcome"), [(3, "durable"), (4, "rejected")])
+async def test_one_item_that_takes_too_long_is_tried_three_times_again(
+    memory: MemoryStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    times: int,
+    outcome: str,
 ) -> None:
-    memory.before_write = failing(1, TooSlowError("the server is busy"))
+    monkeypatch.setattr("moviecrawler.pipelines.writer.backoff", lambda _: 0)
+    memory.before_write = failing(times, TooSlowError("the server is busy"))
     async with running(memory, tmp_path) as run:
         await run.process(make_movie(1))
         await until(lambda: bool(run.outcomes()))
-    assert run.outcomes() == {"tt0000001": "durable"}
+    assert run.outcomes() == {"tt0000001": outcome}
+    assert memory.batches == [1] * 4
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"batch_items": 2}, {"batch_bytes": 2 * len(msgspec.json.encode(make_movie(1)))}],
+    ids=repr,
+)
+async def test_a_batch_has_no_more_than_it_may(
+    memory: MemoryStore, tmp_path: Path, limits: dict[str, Any]
+) -> None:
+    async with running(memory, tmp_path, batch_seconds=3600, **limits) as run:
+        await run.process(*map(make_movie, range(1, 6)))
+    assert memory.batches == [2, 2, 1]
+
+
+def test_a_buffer_has_space_for_a_number_of_items_and_bytes_and_for_any_single_one() -> None:
+    limits = Limits(batch_items=2, batch_bytes=10, buffer_items=3, buffer_bytes=20)
+    assert [limits.is_full(*full) for full in ((1, 9), (2, 0), (0, 10))] == [False, True, True]
+    rooms = ((0, 0, 99), (2, 10, 10), (3, 0, 0), (2, 10, 11))
+    assert [limits.has_space(*room) for room in rooms] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("error", [OutputError("disk full"), ValueError("unforeseen")], ids=repr)

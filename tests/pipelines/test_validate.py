@@ -11,17 +11,33 @@ from typing import Any
 
 import pytest
 from msgspec import convert, to_builtins
+from msgspec.json import encode
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.basics.errors import InvalidItemError
-from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, Offer, RelatedTitle, Score
-from moviecrawler.pipelines.validate import ValidatePipeline, check, remove_wrong_values
+from moviecrawler.items import (
+    Amount,
+    Award,
+    Credit,
+    Fetch,
+    ListEntry,
+    Movie,
+    Offer,
+    RelatedTitle,
+    Score,
+)
+from moviecrawler.pipelines.validate import (
+    ValidatePipeline,
+    check,
+    remove_wrong_values,
+    right_movie,
+)
 from moviecrawler.signals import item_rejected
 from moviecrawler.sites.fields import SUBFIELDS, columns_of
 from moviecrawler.sites.ids import title_url
-from tests.runs import make_miss, make_movie
+from tests.runs import make_list, make_miss, make_movie
 
 VALUES = json.loads(Path(__file__).with_name("values.json").read_text("utf-8"))
 """Values that a movie can have, and such as it can't have: of its fields, and of its parts, of
@@ -44,9 +60,10 @@ TOO_MUCH: dict[str, Any] = {
     "plot": "a" * 20_001,
     "series_id": "a" * 301,
     "genres": ["Drama"] * 501,
+    "keywords": ["lamp"] * 5_001,
     "credits": [Credit(name="Odile", role="cast", position=1, character="a" * 10_001)],
     "offers": [Offer(provider="a" * 201, kind="rent")],
-    "external_ids": {f"{n:b}".translate({48: "a", 49: "b"}): "1" for n in range(121)},
+    "external_ids": {f"{n:b}".translate({48: "a", 49: "b"}): "1" for n in range(101)},
     "fetch": Fetch(url="a" * 4_001, status=200, attempts=1, wire_bytes=1, body_bytes=1),
     # And what JSON can't say.
     "scores": [Score(kind="tomatometer", value=float("nan"))],
@@ -54,6 +71,7 @@ TOO_MUCH: dict[str, Any] = {
 }
 for name, value in TOO_MUCH.items():
     WRONG.setdefault(name, []).append(value)
+WRONG["offers"].append([Offer(provider="TV", kind="rent", url=f"https://{'a' * 3_993}")])
 IDENTIFYING = {"site", "site_id", "url", "title", "kind", "source", "scraped_at", "fetch"} | {
     "unknown_fields"
 }
@@ -127,6 +145,8 @@ def test_what_is_wrong_in_a_part_costs_as_little_as_it_can() -> None:
     assert {"imdb_votes", "metascore"} <= set(movie.unknown_fields)
     movie.credits = [Credit(name="", role="cast", position=n) for n in range(1, 20_000)]
     assert len(remove_wrong_values(movie)) == 1
+    movie.credits = [Credit(name="O", role="cast", position=n) for n in range(1, 20_002)]
+    assert len(remove_wrong_values(movie)) == 1
     movie.credits = [replace(credit, character="") for credit in cast * 1000]
     assert len(remove_wrong_values(movie)) < 5
     assert movie.credits == []
@@ -134,7 +154,8 @@ def test_what_is_wrong_in_a_part_costs_as_little_as_it_can() -> None:
 
 @pytest.mark.parametrize("changes", RIGHT, ids=lambda case: repr(case)[:100])
 def test_what_a_title_can_have_is_let_through(changes: dict[str, Any]) -> None:
-    check(convert(to_builtins(make_movie(1)) | changes, Movie))
+    movie = convert(to_builtins(make_movie(1)) | changes, Movie)
+    assert right_movie(check(movie)) == movie
 
 
 @pytest.mark.parametrize("right", VALUES["ids"], ids=lambda right: right["site_id"])
@@ -232,6 +253,7 @@ def test_control_characters_are_taken_out_before_any_store_sees_them(
         credits=[Credit(name="Odile\0", role="cast", position=1, character="\x1bWick")],
         external_ids={"ems": "1\0-2"},
     )
+    assert right_movie(encode(movie)) is None
     asyncio.run(pipeline.process_item(movie))
     assert (movie.title, movie.original_title, movie.plot) == ("The Lamp", "La Lampe", "One.\nTwo.")
     assert (movie.genres, movie.credits[0].name, movie.credits[0].character) == (
@@ -244,6 +266,10 @@ def test_control_characters_are_taken_out_before_any_store_sees_them(
     asyncio.run(pipeline.process_item(miss))
     assert miss.reason.startswith("HTTP status 404x")
     assert len(miss.reason) < 510
+    for title in ("The\x7f Lamp", "Thé\x9f Lamp"):
+        movie = make_movie(1, title=title)
+        asyncio.run(pipeline.process_item(movie))
+        assert movie.title in {"The Lamp", "Thé Lamp"}
     empty = make_movie(1, original_title="\0")
     asyncio.run(pipeline.process_item(empty))
     assert empty.original_title is None
@@ -259,3 +285,10 @@ def test_a_miss_that_can_not_be_is_refused(
 ) -> None:
     with pytest.raises(DropItem, match=next(iter(changes))):
         asyncio.run(pipeline.process_item(make_miss(1, **changes)))
+
+
+def test_a_list_page_has_as_many_entries_as_a_crawl_may_have_titles() -> None:
+    entry = ListEntry(site_id="tt0000001", rank=1)
+    check(make_list({}, total=0))
+    with pytest.raises(InvalidItemError, match=r"^entries"):
+        check(make_list({}, entries=[entry] * 100_001))
