@@ -125,6 +125,7 @@ def test_wrong_value_is_refused_in_a_sentence_without_a_password(
         ("COOKIES_ENABLED", "True"),
         ("DOWNLOAD_DELAY", "0.5"),
         ("FEED_EXPORT_INDENT", "-1"),
+        ("LOG_FILE", ""),
         ("LOG_LEVEL", "info"),
         ("RETRY_PRIORITY_ADJUST", "-1"),
         ("RETRY_TIMES", "0"),

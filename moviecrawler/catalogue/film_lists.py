@@ -53,14 +53,14 @@ class _Row(msgspec.Struct, kw_only=True):
     imdb_id: str | None = None
     original_title: _Text | None = None
     release_date: str | None = None
-    runtime_minutes: Annotated[int, Meta(ge=0, le=100_000)] | None = None
-    """0 means unknown, as in IMDb's old datasets."""
+    runtime_minutes: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+    """IMDb's old datasets have 0 where it is unknown."""
     directors: list[_Text] = []
     votes: int | None = None
     other_titles: list[_Text] = []
     kind: TitleKind | None = None
     end_year: _Year | None = None
-    season_count: Annotated[int, Meta(ge=0)] | None = None
+    season_count: Annotated[int, Meta(ge=1)] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,8 +158,6 @@ def _film(cells: Mapping[str, object], location: str) -> Film:
         except ConfigurationError:
             if column in _NEEDED:
                 raise
-    row.runtime_minutes = row.runtime_minutes or None
-    row.season_count = row.season_count or None
     facts = msgspec.convert(row, TitleFacts, from_attributes=True)
     return Film(site=row.site, site_id=row.site_id, facts=facts)
 

@@ -84,8 +84,9 @@ def _read_file(file: str, homes: Mapping[Site, str]) -> list[Film]:
         if line.strip() and not line.lstrip().startswith("#")
     }
     begin = list(islice(lines.values(), 3))
+    header = list(islice(lines.values(), 1))
     has_cells = any(mark in line for line in begin for mark in ",;\t")
-    if (has_cells or any(known_columns(begin[:1]))) and not _has_id(begin[:1], homes):
+    if (has_cells or any(known_columns(header))) and not _has_id(header, homes):
         return _read_csv(text, file, homes)
     return [_film(line, f"line {number} of {file}", homes) for number, line in lines.items()]
 

@@ -236,8 +236,8 @@ def concerns_of_runs(runs: Runs, coming: Collection[RunName | None] | None) -> I
                 "They were deleted from the queue. Start the run again to fetch what they were for"
             )
             yield Concern("bad", what, why, None, "Details", run_path(run))
-        is_idle = run.account.open > 0 and run.state == "no worker"
-        if is_idle and coming is not None and name not in coming:
+        is_coming = coming is None or name in coming
+        if run.account.open and run.state == "no worker" and not is_coming:
             what = f"{site}: {counted(run.account.open, 'request')} queued, no worker"
             why = f"Nobody works on run {run.run}"
             yield Concern("warn", what, why, run.started_at, "Resume or drop", run_path(run))

@@ -21,6 +21,7 @@ from twisted.web.resource import Resource
 from twisted.web.static import File
 
 from moviecrawler.basics.errors import MovieCrawlerError, UnavailableError
+from moviecrawler.basics.texts import shown
 from moviecrawler.cluster.website import respond_later
 from moviecrawler.dashboard.rendering import render
 from moviecrawler.dashboard.sources import PageReads
@@ -216,7 +217,7 @@ class Page(Resource):
         action = request.value("action")
         act = getattr(self, f"do_{action}", None)
         if act is None:
-            raise RefusedError(f"{self.here} has no action {action[:40]!r}")
+            raise RefusedError(f"{self.here} has no action {shown(action)}")
         try:
             path, notice = act(request)
         except FormError as error:

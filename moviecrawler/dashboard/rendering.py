@@ -86,8 +86,8 @@ def share(value: float | None) -> str:
 def duration(seconds: float | None) -> str:
     """Return a time in its largest unit and the next one.
 
-    >>> duration(-1), duration(59), duration(3601), duration(93784)
-    ('0 s', '59 s', '1 h', '1 d 2 h')
+    >>> duration(-1), duration(59), duration(60), duration(3601), duration(93784)
+    ('0 s', '59 s', '1 min', '1 h', '1 d 2 h')
     """
     if seconds is None or math.isinf(seconds):
         return NONE

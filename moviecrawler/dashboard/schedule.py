@@ -9,6 +9,7 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.basics.texts import shown
 from moviecrawler.cluster.eggs import find_egg
 from moviecrawler.cluster.jobs import Job, check_job
 from moviecrawler.cluster.state import Argument
@@ -103,7 +104,7 @@ class Schedule(Page):
         try:
             priority = float(request.value("priority") or 0)
         except ValueError:
-            errors["priority"] = f"{request.value('priority')[:40]!r} is not a number"
+            errors["priority"] = f"{shown(request.value('priority'))} is not a number"
         job = replace(
             job,
             id=uuid4().hex,
@@ -143,7 +144,7 @@ class Schedule(Page):
                 errors[field] = str(error)
         limit = job.arguments.get("limit", "1")
         if job.spider in SITES and not (limit.isdecimal() and int(limit[:18])):
-            errors[f"{_ARGUMENT}limit"] = f"{limit[:40]!r} is not a whole number of at least 1"
+            errors[f"{_ARGUMENT}limit"] = f"{shown(limit)} is not a whole number of at least 1"
         return errors
 
 
@@ -190,7 +191,7 @@ def _values(request: PageRequest, prefix: str, errors: dict[str, str]) -> dict[s
         elif equals:
             values[name.strip()] = value
         elif line.strip():
-            errors[more] = f"a line is {line[:80]!r}; write NAME=VALUE"
+            errors[more] = f"a line is {shown(line)}; write NAME=VALUE"
     return values
 
 

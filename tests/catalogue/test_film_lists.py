@@ -66,6 +66,9 @@ def test_a_title_is_read_with_all_that_is_said_of_it(tmp_path: Path, content: st
             "title,year\n,1999\nSalt,MMXX\na,b,c\nLamp,2001\n",
             "line 2 has no title, line 3: year is 'MMXX', line 4 has 3 cells, Lamp 2001",
         ),
+        ("title,year\nM,1000\nZ,9999\n", "M 1000, Z 9999"),
+        (f"title,year\n{'a' * 10_001},1999\n", "title is 'aaa"),
+        ('{"title": "Salt", "year": 10000}', "year is 10000: Expected `int` <= 9999"),
     ],
 )
 def test_each_row_is_a_film_or_says_why_it_is_none(
@@ -79,6 +82,25 @@ def test_each_row_is_a_film_or_says_why_it_is_none(
             assert expected in film.reason
         else:
             assert f"{film.facts.title} {film.facts.year}" == expected
+
+
+@pytest.mark.parametrize(
+    ("minutes", "seasons", "known"),
+    [
+        (1, 1, (1, 1)),
+        (100_000, 99, (100_000, 99)),
+        (100_001, 0, (None, None)),
+        (0, -1, (None, None)),
+    ],
+)
+def test_a_length_that_no_title_has_is_unknown(
+    tmp_path: Path, minutes: int, seasons: int, known: tuple[int | None, int | None]
+) -> None:
+    row = {"title": "Salt", "year": 1999, "runtime_minutes": minutes, "season_count": seasons}
+    (tmp_path / "films").write_text(json.dumps(row))
+    (film,) = read_films(tmp_path / "films")
+    assert isinstance(film, Film)
+    assert (film.facts.runtime_minutes, film.facts.season_count) == known
 
 
 @pytest.mark.parametrize(

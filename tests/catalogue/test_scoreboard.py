@@ -19,6 +19,7 @@ from moviecrawler.database.board import BoardQuery, read_board
 from moviecrawler.database.reading import reading_sqlite
 from moviecrawler.database.sqlite import FILE
 from moviecrawler.items import ListPage, Movie, Score, Site
+from moviecrawler.sites import SCORES
 from tests.crawling import Finished, scrapy
 from tests.runs import make_list
 from tests.stored import BoardRow, board_of, write
@@ -75,7 +76,7 @@ def test_lists_come_first_in_their_order_then_what_most_voted_on(tmp_path: Path)
 
 def test_the_table_fits_its_width_and_shows_scores_as_the_sites_write_them(tmp_path: Path) -> None:
     rows = scoreboard(tmp_path, *LAMP, ALONE, WIDE)
-    for width in (40, 60, 80, 95, 96, 100, 110, 120):
+    for width in (40, 56, 57, 67, 68, 95, 96, 109, 110, 120):
         lines = render_table(rows, width).splitlines()
         assert len(lines) == 2 + 3
         (columns,) = {
@@ -84,9 +85,10 @@ def test_the_table_fits_its_width_and_shows_scores_as_the_sites_write_them(tmp_p
         assert columns <= width
         assert ("tt0000001" in lines[2]) == (width >= 110)
         assert "…" in lines[4]
-        assert ("1,234,567" in lines[2]) == (width >= 80)
+        assert ("1,234,567" in lines[2]) == (width >= 68)
+        assert ("Tomatometer" in lines[0]) == (width >= 96)
         assert all(heading in lines[0] for heading in ("IMDb", "Meta", "Tomato", "Popcorn")) == (
-            width >= 60
+            width >= 57
         )
     header, _, lamp, *_, alone = render_table(rows).splitlines()
     headings = "Title Year IMDb Votes Metascore User Tomatometer Popcornmeter"
@@ -95,6 +97,26 @@ def test_the_table_fits_its_width_and_shows_scores_as_the_sites_write_them(tmp_p
     assert " ".join(alone.split()[-7:]) == "2001 – – – – – –"
     steering = render_table(scoreboard(tmp_path, title("imdb", "tt0000001", "La\x1b[31mmp\r\n")))
     assert not {"\x1b", "\r"} & set(steering)
+
+
+@pytest.mark.parametrize(
+    ("row", "shown"),
+    [
+        ({"season": 2, "title": "Season 2"}, "Lamps, season 2"),
+        ({"season": 2, "title": "Lamps"}, "Lamps, season 2"),
+        ({"season": 2, "title": None}, "Lamps, season 2"),
+        ({"season": 2, "title": "End", "series_title": None}, "Unknown series, season 2: End"),
+        ({"season": 2, "episode": 3, "title": "Wick"}, "Lamps 2x03: Wick"),
+        ({"season": 2, "episode": None, "title": "Wick"}, "Lamps: Wick"),
+        ({"season": None, "episode": 3, "title": None, "imdb_id": "tt0000009"}, "Lamps: tt0000009"),
+    ],
+)
+def test_a_season_and_an_episode_are_shown_by_their_series_and_numbers(
+    row: dict[str, Any], shown: str
+) -> None:
+    scores = {name: None for score in SCORES.values() for name in score.columns or ()}
+    table = render_table([{**scores, "year": 2001, "series_title": "Lamps", **row}], 120)
+    assert table.splitlines()[2].startswith(f"{shown}  2001  ")
 
 
 def run(folder: Path, *arguments: str) -> Finished:

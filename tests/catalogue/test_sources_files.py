@@ -79,9 +79,11 @@ def test_an_id_of_tmdb_is_that_of_a_series_where_the_title_is_one(tmp_path: Path
         ("imdb_id,year\n,2001\n", "line 2 has no imdb_id"),
         ("imdb_id,kind\ntt0000001,play\n", "line 2: kind is 'play': .*; give one of movie"),
         ("imdb_id,popularity\ntt0000001,101\n", "popularity is '101': Expected `float` <= 100"),
+        ("imdb_id,popularity\ntt0000001,-1\n", "popularity is '-1': Expected `float` >= 0"),
         ("imdb_id,title\ntt0000001," + "a" * 2_000 + "\n", "title is 'aaa.* length <= 1000"),
         ("imdb_id,title\ntt0000001,Du\0ne\n", r"line 2: title is 'Du\\x00ne'"),
         ("tmdb_id\n2147483648\n", "line 2: tmdb_id is '2147483648'"),
+        ("tmdb_id\n0\n", "line 2: tmdb_id is '0': Expected `int` >= 1"),
     ],
 )
 def test_a_row_that_can_not_be_right_is_left_out_and_told(

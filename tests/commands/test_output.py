@@ -4,12 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 import redis
+from scrapy.settings import Settings
 
 from moviecrawler.commands.crawl import Command as CrawlCommand
+from moviecrawler.commands.crawl import _has_line
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
@@ -76,3 +79,30 @@ def test_help_of_crawl_names_every_argument_of_every_spider() -> None:
     for spider in (ImdbSpider, MetacriticSpider, RottenTomatoesSpider):
         assert spider.site in text
         assert not [name for name in spider.arguments if f"{name}=" not in text]
+
+
+@pytest.mark.parametrize(
+    ("options", "priority", "settings", "has_line"),
+    [
+        ({}, "project", {"LOG_LEVEL": "INFO"}, True),
+        ({}, "cmdline", {"LOG_LEVEL": "INFO"}, False),
+        ({}, "cmdline", {"LOG_ENABLED": "0"}, False),
+        ({"nolog": True}, "cmdline", {}, False),
+        ({"output": ["films.csv"]}, "cmdline", {}, True),
+        ({"output": ["-:json"]}, "cmdline", {}, False),
+        ({"overwrite_output": ["-:json"]}, "cmdline", {}, False),
+    ],
+)
+def test_a_terminal_has_a_line_unless_it_shows_the_log_or_items(
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, object],
+    priority: str,
+    settings: dict[str, str],
+    has_line: bool,
+) -> None:
+    given = Namespace(**{"nolog": False, "output": None, "overwrite_output": None, **options})
+    for is_terminal in (True, False):
+        monkeypatch.setattr(
+            "moviecrawler.extensions.progress.is_terminal", lambda shown=is_terminal: shown
+        )
+        assert _has_line(Settings(settings, priority), given) == (has_line and is_terminal)

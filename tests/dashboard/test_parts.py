@@ -24,8 +24,11 @@ from moviecrawler.dashboard.overview import (
     concerns_of_sites,
     failed_jobs,
     gate_of,
+    state_of,
 )
+from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.sources import Counts, Runs, Sources
+from moviecrawler.dashboard.titles import _details
 from moviecrawler.frontier.contract import (
     Account,
     DeadLetter,
@@ -37,6 +40,7 @@ from moviecrawler.frontier.contract import (
 from moviecrawler.frontier.runs import run_name
 from moviecrawler.politeness.budgets import Budget
 from moviecrawler.spiders.imdb import ImdbSpider
+from tests.runs import make_movie
 
 NOW = 1_780_000_000.0
 NODE = NodeInfo(
@@ -75,7 +79,8 @@ def test_work_without_a_worker_is_a_concern_unless_a_job_of_that_run_is_coming()
     assert list(concerns_of_runs(runs_of(RUN), [name])) == []
     assert list(concerns_of_runs(runs_of(RUN), None)) == [], "unknown"
     assert list(concerns_of_runs(runs_of(RUN), [RunName("imdb", "another")])) == [concern]
-    assert list(concerns_of_runs(runs_of(replace(RUN, workers=1)), [])) == []
+    for changes in ({"workers": 1}, {"account": Account()}):
+        assert list(concerns_of_runs(runs_of(replace(RUN, **changes)), [])) == []
 
 
 def test_dead_letters_and_lost_requests_are_concerns_with_their_cause() -> None:
@@ -107,7 +112,7 @@ def test_failed_job_is_a_concern_until_it_has_succeeded_or_a_day_has_passed() ->
         over("rottentomatoes", "usage", 30),
         over("imdb", "failed", 40),
         over("other", "gave_up", 50),
-        over("old", "failed", 90_000),
+        over("old", "failed", 86_400),
     ]
     failed = failed_jobs(finished, NOW)
     assert [status.job.spider for status in failed] == ["rottentomatoes", "other"]
@@ -119,7 +124,9 @@ def test_failed_job_is_a_concern_until_it_has_succeeded_or_a_day_has_passed() ->
         "/crawls/p/rottentomatoes-30#log",
     )
     many = [over(f"spider{number}", "failed", number) for number in range(8)]
-    assert [concern.what for concern in concerns_of_jobs(many, NOW)][-1] == "5 more jobs failed"
+    told = [list(concerns_of_jobs(many[:count], NOW)) for count in (3, 4, 8)]
+    assert [len(concerns) for concerns in told] == [3, 4, 4]
+    assert [told[1][-1].what, told[2][-1].what] == ["1 more job failed", "5 more jobs failed"]
 
 
 def test_nodes_that_are_lost_or_sick_are_concerns() -> None:
@@ -131,6 +138,27 @@ def test_nodes_that_are_lost_or_sick_are_concerns() -> None:
         ("a takes no jobs", NOW),
     ]
     assert list(concerns_of_nodes([NODE], {})) == []
+    late = msgspec.structs.replace(NODE, heartbeat_age_seconds=31)
+    draining = msgspec.structs.replace(sick, draining=True)
+    nodes = (NODE, msgspec.structs.replace(NODE, heartbeat_age_seconds=30), late, sick, draining)
+    words = [state_of(node, late_seconds=30).word for node in nodes]
+    assert words == ["up", "up", "late", "unfit", "draining"]
+
+
+def test_pages_of_a_list_are_numbered_from_1_to_the_last_that_is_shown() -> None:
+    pages = [PageRequest(values={"page": text}) for text in ("", "x", "0", "2", "20", "21")]
+    assert [page.page for page in pages] == [1, 1, 1, 2, 20, 20]
+    assert [page.first for page in pages] == [0, 0, 0, 50, 950, 950]
+    counts = ((0, 50), (0, 51), (3, 100), (3, 101), (4, 2_000))
+    more = [pages[number].has_more(count) for number, count in counts]
+    assert more == [False, True, False, True, False]
+
+
+def test_a_field_of_many_values_shows_the_first_and_how_many_more_there_are() -> None:
+    genres = [f"genre {number}" for number in range(9)]
+    shown = "; ".join(genres[:8])
+    told = [_details(make_movie(1, genres=genres[:count]))["genres"] for count in (0, 8, 9)]
+    assert told == ["", shown, f"{shown} and 1 more"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from scrapy.utils.test import get_crawler
 
 from moviecrawler.basics.progress import logger
 from moviecrawler.extensions import progress
-from moviecrawler.extensions.progress import LineHandler, Progress
+from moviecrawler.extensions.progress import LineHandler, Progress, ProgressLine
+from moviecrawler.frontier.contract import Account
+from moviecrawler.spiders.imdb import ImdbSpider
 
 
 def test_log_says_how_far_a_crawl_is_and_less_and_less_often_what_it_waits_for(
@@ -56,3 +58,29 @@ def test_a_terminal_shows_warnings_and_how_far_long_work_is(
 ) -> None:
     record = logging.makeLogRecord({"name": name, "levelno": logging.getLevelName(level)})
     assert bool(LineHandler().filter(record)) is is_shown
+
+
+def test_a_line_says_how_far_a_crawl_is_at_the_rate_of_the_last_minute() -> None:
+    crawler = get_crawler(ImdbSpider)
+    assert crawler.stats is not None
+    line = ProgressLine()
+    line.follow(crawler)
+    assert line.text(0) == "imdb 0/0"
+    account = Account(titles=1_010)
+    scheduler = SimpleNamespace(account=account)
+    crawler.engine = SimpleNamespace(  # type: ignore[assignment]
+        scheduler=scheduler, start_time=None
+    )
+    assert line.text(1) == "imdb 0/1,010"
+    account.stored = 6
+    account.failed = 4
+    crawler.stats.set_value("titles/stored", 3)
+    assert line.text(61) == "imdb 10/1,010; 10 per minute, 1:40:00 left"
+    crawler.stats.set_value("titles/stored", 1_012)  # the account of all workers comes later
+    assert line.text(61) == "imdb 1,012/1,012; 1,012 per minute, 00:00 left"
+    scheduler.account = None
+    assert line.text(200) == "imdb 0/0"
+    crawler.engine.scheduler = None  # type: ignore[misc]
+    for name, count in {"titles": 9, "stored": 4, "absent": 3}.items():
+        crawler.stats.set_value(f"frontier/run/{name}", count)
+    assert line.text(300) == "imdb 7/9"

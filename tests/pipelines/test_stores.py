@@ -138,11 +138,13 @@ async def test_one_item_that_takes_too_long_is_tried_three_times_again(
     ids=repr,
 )
 async def test_a_batch_has_no_more_than_it_may(
-    memory: MemoryStore, tmp_path: Path, limits: dict[str, Any]
+    memory: MemoryStore, tmp_path: Path, caplog: pytest.LogCaptureFixture, limits: dict[str, Any]
 ) -> None:
+    caplog.set_level("INFO")
     async with running(memory, tmp_path, batch_seconds=3600, **limits) as run:
         await run.process(*map(make_movie, range(1, 6)))
     assert memory.batches == [2, 2, 1]
+    assert "worked" not in caplog.text  # as all did at once
 
 
 def test_a_buffer_has_space_for_a_number_of_items_and_bytes_and_for_any_single_one() -> None:

@@ -8,10 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from msgspec import convert, to_builtins
-from msgspec.json import encode
+from msgspec.json import decode, encode
+from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 from scrapy.utils.test import get_crawler
@@ -20,7 +22,9 @@ from moviecrawler.basics.errors import InvalidItemError
 from moviecrawler.items import (
     Amount,
     Award,
+    Batch,
     Credit,
+    EncodedMovie,
     Fetch,
     ListEntry,
     Movie,
@@ -223,6 +227,32 @@ def test_what_is_refused_is_kept_with_its_reason_and_counted(
         "items/rejected": 3,
         **{f"items/rejected/{name}": 1 for name in ("kind", "title", "scraped_at")},
     }
+
+
+def test_each_movie_of_a_batch_is_checked(crawler: Crawler, pipeline: ValidatePipeline) -> None:
+    given = [make_movie(1), make_movie(2, title="The\0 Lamp"), make_movie(3, year=1), make_movie(4)]
+    given[3].kind = "season"
+    unchecked = [
+        EncodedMovie(site_id=str(movie.site_id), kind="movie", encoded=encode(movie))
+        for movie in given
+    ]
+    batch = Batch(unchecked=unchecked, note_of=Mock(), response=None)
+    dropped: list[Movie] = []
+
+    def note(item: Movie) -> None:
+        dropped.append(item)
+
+    crawler.signals.connect(note, signals.item_dropped)
+    assert asyncio.run(pipeline.process_item(batch)) is batch
+    assert [(movie.title, movie.year) for movie in batch.movies] == [
+        (given[0].title, 2001),
+        ("The Lamp", 2001),
+        (given[2].title, None),
+    ]
+    assert [decode(encoded, type=Movie) for encoded in batch.encoded] == batch.movies
+    assert [movie.site_id for movie in dropped] == ["tt0000004"]
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("item_scraped_count") == 2
 
 
 def test_a_value_of_any_length_is_told_in_a_short_sentence(

@@ -79,8 +79,9 @@ def test_ids_and_file_together_name_each_title_once_in_order(
         ("Titel\tKennung\nAm\xe9lie\ttt0000001\n".encode("latin-1"), ["tt0000001"], ""),
         ("sep=;\nmovieId;imdbId\n1;0000001\n", ["tt0000001"], ""),
         ("tt0000001,no header\ntt0000002,\n", ["tt0000001", "tt0000002"], ""),
+        ("best,next\ntt0000001,\ntt0000002,\n,tt0000003\n", ["tt0000001", "tt0000002"], "1 of 3"),
     ],
-    ids=["imdb", "trakt", "utf-16", "names of its own", "movielens", "no header"],
+    ids=["imdb", "trakt", "utf-16", "own names", "movielens", "no header", "two columns"],
 )
 def test_a_csv_names_titles_and_rows_without_an_id_are_told(
     content: str | bytes, ids: list[str], note: str, settings: Settings, tmp_path: Path
