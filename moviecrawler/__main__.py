@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -25,6 +27,8 @@ def main() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # To look through what was imported takes 0.2 s at the end of the process.
+    atexit.register(gc.freeze)
     # These take 0.3 s.
     from scrapy.cmdline import execute  # noqa: PLC0415
 
