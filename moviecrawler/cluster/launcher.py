@@ -5,10 +5,10 @@ It takes jobs into free slots, records how they end, and sends the node's heartb
 
 from __future__ import annotations
 
+import secrets
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
-from uuid import uuid4
 
 import redis
 from msgspec.structs import replace
@@ -78,7 +78,7 @@ class ClusterLauncher(Service):
         config.node.launcher = self
         self.options = config.node.options
         self.state = config.node.state
-        self.node_id = f"{self.options.node_name}:{uuid4().hex[:8]}"
+        self.node_id = f"{self.options.node_name}:{secrets.token_hex(4)}"
         self.jobs: list[SpiderProcess] = []
         """This node's own jobs, one in each slot that is not free."""
         self._pool = ThreadPool(0, 1, "node")

@@ -7,7 +7,7 @@ and the flush by whoever ends first.
 
 from __future__ import annotations
 
-import uuid
+import secrets
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -84,7 +84,7 @@ class RedisBackend(Backend):
         """Return the address of Redis, as the first process had it, with a random number."""
         at = self.client.connection_pool.connection_kwargs
         address = at.get("path") or f"{at.get('host')}:{at.get('port')}"
-        place = f"Redis at {address} ({uuid.uuid4().hex[:8]})"
+        place = f"Redis at {address} ({secrets.token_hex(4)})"
         return await self._step(str, "place", site, place=place)
 
     async def exchange_bans(self, site: str, changes: Mapping[str, str | None]) -> dict[str, str]:

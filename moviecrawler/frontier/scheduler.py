@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import secrets
 import time
-import uuid
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -170,7 +170,7 @@ class FrontierScheduler(BaseScheduler):
         spider = self.spider
         self._worker = Worker(
             run=run_name(spider.site, settings, spider.described_arguments),
-            name=f"{self.options.node}-{uuid.uuid4().hex[:12]}",
+            name=f"{self.options.node}-{secrets.token_hex(6)}",
             arguments=spider.described_arguments,
             is_once=bool(self.options.run),
             limit=spider.plan.limit,

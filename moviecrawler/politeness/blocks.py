@@ -110,7 +110,7 @@ def classify(
         return Refusal("refusal", "status 403")
     if status == _OK and expects == "page" and len(body) < SMALLEST_PAGE:
         return Refusal("throttle", f"a page of {len(body)} bytes", THROTTLE_PAUSE)
-    if status == _OK and expects == "json" and not body[:64].lstrip().startswith((b"{", b"[")):
+    if status == _OK and expects == "json" and not body.lstrip().startswith((b"{", b"[")):
         return Refusal("throttle", "something else where JSON was expected", THROTTLE_PAUSE)
     return None
 
@@ -148,7 +148,7 @@ def _pause(retry_after: str | None, now: float) -> int:
     """
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
-        seconds = float(text[:12])
+        seconds = float(text)
     else:
         try:
             date = parsedate_to_datetime(text)

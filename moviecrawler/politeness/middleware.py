@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 _OK = 200
 _FORBIDDEN = 403
-_CLIENT_ERRORS = range(400, 500)
+_CLIENT_ERROR = 400
 _SERVER_ERROR = 500
 _MAX_UNEXPECTED = 3
 """Unexpected pages in a row that stop a site."""
@@ -170,7 +170,7 @@ class PolitenessMiddleware:
         self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
         if response.status >= _SERVER_ERROR:
             raise UnreachableError(f"robots.txt can't be fetched: HTTP status {response.status}")
-        return "" if response.status in _CLIENT_ERRORS else read_rules(response.body)
+        return "" if response.status >= _CLIENT_ERROR else read_rules(response.body)
 
     # --- Attempts ---------------------------------------------------------------------------------
 

@@ -186,6 +186,18 @@ def test_copy_that_is_gone_is_fetched_again_and_an_egg_writes_nowhere_but_into_i
 
 
 @pytest.mark.usefixtures("_listed_by_text")
+def test_an_egg_may_be_as_large_as_the_bounds(
+    egg_store: RedisEggStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(io.BytesIO(toy_egg())) as archive:
+        sizes = [member.file_size for member in archive.infolist()]
+    monkeypatch.setattr(eggs, "_MAX_UNPACKED_BYTES", sum(sizes))
+    monkeypatch.setattr(eggs, "_MAX_FILES", len(sizes))
+    egg_store.put(toy_egg(), "toy", "1")
+    assert [one.version for one in known(egg_store)] == ["1"]
+
+
+@pytest.mark.usefixtures("_listed_by_text")
 def test_versions_have_a_bound_and_so_has_what_a_node_keeps_on_its_disk(
     egg_store: RedisEggStorage, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

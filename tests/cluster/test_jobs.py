@@ -3,9 +3,11 @@
 import errno
 import os
 import re
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock, call
 
+import msgspec
 import pytest
 from scrapy.settings import default_settings
 from twisted.internet.task import Clock
@@ -27,6 +29,10 @@ def job(**changed: Any) -> Job:
     return Job(**{"project": "movies", "spider": "imdb", "id": "a1", **changed})
 
 
+_BYTES = len(msgspec.json.encode(job(arguments={"a": ""})))
+"""The size of a job with an empty argument."""
+
+
 def test_ordinary_job_may_pass() -> None:
     arguments = {"ids": "tt1,tt2", "list": "movies_at_home/sort:newest", "name": "Amélie"}
     check_job(
@@ -36,6 +42,7 @@ def test_ordinary_job_may_pass() -> None:
             priority=-3.5,
         )
     )
+    check_job(job(arguments={"a": "x" * (65_536 - _BYTES)}))
     for version in ("1.0+dirty", "r12-feature/faster_lists"):
         check_job(job(version=version))
     check_job(job(settings={"FEEDS": "{}"}, arguments={"file": "ids.txt"}), "any")
@@ -61,12 +68,43 @@ def test_a_job_s_run_has_the_name_that_its_settings_give_and_never_its_id(name: 
     }
 
 
-def test_a_job_may_only_lower_the_memory_limit_of_its_node() -> None:
-    leased = JobStatus(
-        job=job(settings={"MEMUSAGE_LIMIT_MB": "301"}), state="running", queue_member="1" * 16
-    )
-    given = process.spider_settings(NodeOptions(redis_url="", memory_limit_mb=300), leased, {})
-    assert given["MEMUSAGE_LIMIT_MB"] == "300"
+@pytest.mark.parametrize(
+    ("limit", "own", "made"),
+    [
+        (300, "301", "300"),
+        (300, "299", "299"),
+        (300, "1", "1"),
+        (300, "0", "300"),
+        (300, "much", "much"),
+        (300, None, "300"),
+        (0, "301", "301"),
+        (0, None, None),
+    ],
+)
+def test_a_job_may_only_lower_the_memory_limit_of_its_node(
+    limit: int, own: str | None, made: str | None
+) -> None:
+    settings = {} if own is None else {"MEMUSAGE_LIMIT_MB": own}
+    leased = JobStatus(job=job(settings=settings), state="running", queue_member="1" * 16)
+    given = process.spider_settings(NodeOptions(redis_url="", memory_limit_mb=limit), leased, {})
+    assert given.get("MEMUSAGE_LIMIT_MB") == made
+
+
+@pytest.mark.parametrize(
+    ("size", "end"), [(9, "one\ntwo\n"), (8, "one\ntwo\n"), (7, "two\n"), (4, ""), (0, "")]
+)
+def test_the_end_of_a_log_is_whole_lines(tmp_path: Path, size: int, end: str) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("one\ntwo\n")
+    assert process.read_end(log, size) == end
+    assert process.last_lines(log, " \n") == "one\ntwo\n"
+    assert process.last_lines(log, "why") == "why"
+    assert log.read_text() == "one\ntwo\nwhy"
+
+
+def test_a_process_that_is_gone_has_no_memory() -> None:
+    assert process.memory_of() > 2**20
+    assert process.memory_of(2**30) == 0
 
 
 @pytest.mark.parametrize(
@@ -78,6 +116,8 @@ def test_a_job_may_only_lower_the_memory_limit_of_its_node() -> None:
             for value in ("../etc", "-h", "a\x00")
         ),
         *(({"id": value}, "jobid is") for value in ("..", "a" * 65, "a b")),
+        ({"id": "a" * 81}, f"jobid is {'a' * 80!r}; "),
+        ({"settings": {"A" * 81: "x"}}, f"setting is called {'A' * 80!r}; "),
         ({"version": ""}, "version is"),
         *(({"priority": float(value)}, "priority is") for value in ("inf", "nan")),
         ({"settings": {"A B": "x"}}, "setting is called"),
@@ -91,7 +131,7 @@ def test_a_job_may_only_lower_the_memory_limit_of_its_node() -> None:
         ({"arguments": {"file": "/etc/passwd"}}, "argument file names a path"),
         ({"arguments": {"_job": "x"}}, "argument is called"),
         ({"arguments": {"a": "\x00"}}, "NUL"),
-        ({"arguments": {"a": "x" * 65_537}}, "longer than 65,536 bytes"),
+        ({"arguments": {"a": "x" * (65_536 - _BYTES + 1)}}, "longer than 65,536 bytes"),
     ],
 )
 def test_hostile_job_is_refused_with_a_sentence(changed: dict[str, Any], expected: str) -> None:

@@ -66,6 +66,24 @@ def test_what_can_not_be_right_is_said_in_a_sentence(
     assert "hunter2" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("option", "lowest", "highest"),
+    [
+        ("http_port", 1, 65_535),
+        ("max_proc", 1, 1000),
+        ("memory_limit_mb", 0, 1_000_000),
+        ("lease_seconds", 3, 3600),
+    ],
+)
+def test_numbers_have_bounds(option: str, lowest: int, highest: int) -> None:
+    variable = f"SCRAPYD_{option.upper()}"
+    for value in (lowest, highest):
+        assert getattr(options(**{variable: str(value)}), option) == value
+    for value in (lowest - 1, highest + 1):
+        with pytest.raises(ConfigurationError, match=f"^{option} is '{value}'; set it to a "):
+            options(**{variable: str(value)})
+
+
 def test_option_that_does_nothing_is_refused() -> None:
     for option in ("max_procs", "items_dir", "finished_to_keep"):
         expected = (

@@ -65,9 +65,15 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> 
         (
             ",".join(f"tt{1_000_000 + number}" for number in range(1001)),
             "",
-            "1,001 titles are named",
+            "1,001 titles are named; name at most 1,000",
         ),
-        ("tt1000001", "", "write signs such as @"),
+        (
+            ",".join(f"tt{1_000_000 + number}" for number in range(1000)),
+            "1e6",
+            "write signs such as @",
+        ),
+        ("tt1000001", "1000001", "weight is 1000001.0; give a number above 0 and up to 1,000,000"),
+        ("tt1000001", "0", "weight is 0.0"),
     ],
 )
 @pytest.mark.parametrize(

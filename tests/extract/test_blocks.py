@@ -76,6 +76,8 @@ def test_a_challenge_is_known_by_its_status_its_headers_or_its_body() -> None:
     assert kind(403, {"cf-mitigated": "challenge"}) == "challenge"
     for status in (200, 202):
         assert kind(status, body=CHALLENGE) == "challenge"
+    assert kind(body=CHALLENGE.ljust(16_384)) == "challenge"
+    assert kind(body=CHALLENGE.ljust(16_385)) is None  # as large as a page
     for expects in ("json", "other"):
         assert kind(body=CHALLENGE, expects=expects) == "challenge"
     for status in (200, 403, 503):

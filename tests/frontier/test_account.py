@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from moviecrawler.frontier.account import account_of, exit_code
-from moviecrawler.frontier.contract import Account
+from moviecrawler.frontier.contract import Account, RunReport, SiteState
+from moviecrawler.politeness.budgets import Budget
 
 WELL = Account(requested=12, titles=10, stored=8, absent=2, read=2)
 
@@ -93,3 +94,53 @@ def test_the_account_of_a_crawl_is_that_of_its_run() -> None:
     assert account_of(stats_of(account, "shutdown")) == account
     assert account.lost == 3
     assert account_of({"finish_reason": "store_unavailable"}) is None
+
+
+OPEN = changed(open=1)
+NOW = 10_000.0
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize(
+    ("run", "site", "state", "is_current"),
+    [
+        ({}, {}, "no worker", True),
+        ({"workers": 1}, {}, "running", True),
+        ({"workers": 1}, {"refusal": "403", "stopped_until": NOW + 1}, "stopped", True),
+        ({"workers": 1}, {"refusal": "403", "stopped_until": NOW}, "probing", True),
+        ({"workers": 1}, {"refusal": "403"}, "probing", True),
+        ({"workers": 1}, {"used_today": 4}, "running", True),
+        ({"workers": 1}, {"used_today": 5}, "budget spent", True),
+        ({"workers": 1}, {"used_today": 5, "budget": Budget()}, "running", True),
+        # It is fed, or its worker is at the end.
+        ({"account": WELL, "workers": 1}, {"refusal": "403"}, "running", True),
+        ({"account": WELL, "workers": 1}, {"used_today": 5}, "running", True),
+        ({"account": WELL}, {}, "no worker", True),
+        ({"account": WELL, "ended_at": NOW - HOUR}, {}, "finished", True),
+        ({"account": WELL, "ended_at": NOW - HOUR - 1}, {}, "finished", False),
+        ({"account": WELL, "ended_at": 1.0, "workers": 1}, {}, "finished", True),
+        ({"account": WELL, "ended_at": 1.0, "requeued": 1}, {}, "finished", True),
+        ({"ended_at": 1.0}, {}, "finished", True),
+    ],
+)
+def test_the_state_of_a_run(
+    run: dict[str, Any], site: dict[str, Any], state: str, is_current: bool
+) -> None:
+    report = report_of(SiteState(**{"budget": Budget(per_day=5), **site}), **run)
+    assert (report.state, report.is_current) == (state, is_current)
+
+
+def test_how_long_a_run_takes_yet_follows_from_its_rate() -> None:
+    assert (WELL.ended, report_of().per_second, report_of().seconds_left) == (12, 0.12, 1 / 0.12)
+    assert report_of(ended_at=NOW - 40).per_second == 0.2
+    assert report_of(started_at=NOW).per_second == 12_000
+    assert report_of(account=Account(requested=1, open=1)).seconds_left is None
+
+
+def report_of(site: SiteState | None = None, **given: Any) -> RunReport:
+    """Return a run that began 100 s ago; nobody is at it."""
+    usual = {"account": OPEN, "dead_letters": 0, "requeued": 0, "workers": 0}
+    times = {"started_at": NOW - 100, "ended_at": None, "now": NOW}
+    made = RunReport(site="imdb", run="weekly", arguments="", **{**usual, **times, **given})
+    made.site_state = site or SiteState()
+    return made

@@ -52,12 +52,14 @@ async def is_allowed(folder: Path, status: int, body: bytes) -> bool:
     [
         (200, b"", True),
         (200, NOTHING, False),
+        (400, NOTHING, True),
         (401, NOTHING, True),
         (410, NOTHING, True),
         (500, b"", False),
         (502, b"", False),
         (200, b"\xef\xbb\xbf" + NOTHING, False),
         (200, NOTHING.decode().encode("utf-16"), False),
+        (200, NOTHING.decode().encode("utf-16-be"), False),
         (200, NOTHING.replace(b"\n", b"\r").rstrip(), False),
         (200, b"User-agent: MovieCrawler\nDisallow: /\n\nUser-agent: *\nAllow: /\n", False),
         (200, b"User-agent: MovieCrawler\nAllow: /\n\n" + NOTHING, True),
@@ -65,6 +67,7 @@ async def is_allowed(folder: Path, status: int, body: bytes) -> bool:
         (200, b"User-agent: Example\nAllow: /\n\n" + NOTHING, False),
         (200, NOTHING + b"# too much\n" * 1_000_000 + b"Allow: /\n", False),
         (200, CUT, False),
+        (200, NOTHING.strip().rjust(500 * 1024, b"\n"), False),
     ],
 )
 async def test_what_it_says_holds(

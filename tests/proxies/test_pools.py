@@ -62,6 +62,9 @@ def test_pools_are_read_from_json_and_from_a_file(tmp_path: Path) -> None:
 
 
 def test_sessions_of_a_gateway_differ_by_a_token_and_a_renewed_one_has_another() -> None:
+    for sessions in (1, 1000):
+        assert len(read(**pool(GATEWAY, sessions=sessions)).pools["datacenter"].members) == sessions
+    assert len(read(**pool(URL, sessions=0)).pools["datacenter"].members) == 1
     home = read(**pool(GATEWAY, name="home", kind="residential", sessions=3)).pools["home"]
     users: list[str] = []
     for _ in range(2):
@@ -102,6 +105,12 @@ def test_a_proxy_keeps_its_key_when_its_place_in_the_list_changes() -> None:
         (pool(URL, url=URL), "unknown field `url`"),
         (pool(GATEWAY), "and the number of `sessions`; or neither"),
         (pool(URL, sessions=2), "is to have one URL with {session}"),
+        (
+            pool(GATEWAY, GATEWAY.replace("7000", "7001"), sessions=2),
+            "is to have one URL with {session}",
+        ),
+        (pool(GATEWAY, sessions=-1), "Expected `int` >= 0"),
+        (pool(GATEWAY, sessions=1001), "Expected `int` <= 1000"),
         (pool(URL.replace("proxy", "{session}")), "is to have one URL with {session}"),
         (pool(), "has no urls"),
         (pool(URL, name="direct"), "matching regex"),

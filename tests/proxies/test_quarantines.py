@@ -16,7 +16,7 @@ from moviecrawler.frontier.redis_backend import RedisBackend
 from moviecrawler.frontier.redis_client import connect
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from moviecrawler.proxies.pools import BAN_MEMORY_SECONDS, Ban, Proxy, ProxyPool
-from moviecrawler.proxies.quarantines import Quarantines
+from moviecrawler.proxies.quarantines import Quarantines, decode_bans
 from tests.run_keys import bans_key
 from tests.services.redis import RedisServer
 from tests.waiting import until
@@ -148,6 +148,16 @@ async def test_bans_in_redis_expire_when_none_counts(
     async with workers(partial(open_redis, redis_url), 1) as (one,):
         one.ban(1)
     assert redis_client.ttl(BANS) > BAN_MEMORY_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("until", "bans", "is_read"),
+    [(0, 0, True), (-1, 0, False), (1e11, 1, True), (1e11 + 1, 1, False), (0, -1, False)],
+)
+def test_a_ban_is_read_whose_numbers_can_be_right(until: float, bans: int, is_read: bool) -> None:
+    ban = Ban(until, bans, "403")
+    text = msgspec.json.encode(ban).decode()
+    assert decode_bans({"a": text}) == ({"a": ban} if is_read else {})
 
 
 async def test_values_that_can_not_be_read_are_dropped_alone_and_named_once(

@@ -72,6 +72,7 @@ def test_redirect_leads_to_an_address_without_credentials(
     [
         ("movie", "casablanca", "a movie, casablanca, ***"),
         ("movie", "x1y2z", "a movie, x1y2z, ***"),
+        ("movie", "x1y2z3", "a movie, ***, ***"),
         ("u", "p", "a u, p, u:p"),
     ],
 )

@@ -6,6 +6,7 @@ from moviecrawler.proxies.pools import (
     BAN_MEMORY_SECONDS,
     MAX_QUARANTINE_SECONDS,
     QUARANTINE_SECONDS,
+    Ban,
     Proxy,
     ProxyPool,
 )
@@ -44,6 +45,20 @@ def test_proxies_take_turns_and_none_carries_two_requests_or_one_twice() -> None
 
 
 @pytest.mark.promise("A proxy that a site refuses rests for that site, on all nodes.")
+def test_a_ban_that_another_worker_knows_of_holds_until_its_end() -> None:
+    made = pool(1)
+    for ban, is_used in (
+        (Ban(NOW + 0.5, 3, "403"), False),
+        (Ban(NOW, 2, "403"), True),
+        (Ban(NOW + 0.5, 3, "403"), False),
+        (None, True),
+    ):
+        made.apply_shared_ban("a:1", ban, NOW)
+        assert made.is_usable() == is_used
+        assert made.proxies["a:1"].failed_attempts == (ban.bans if ban else 0)
+
+
+@pytest.mark.promise("A proxy that a site refuses rests for that site, on all nodes.")
 def test_a_banned_proxy_is_not_used_until_its_quarantine_is_over() -> None:
     for least, lasts in ((60, QUARANTINE_SECONDS), (3600, 3600)):  # as the site asks for
         assert pool(1).ban("a:1", NOW, least) == NOW + lasts
@@ -71,9 +86,10 @@ def test_a_quarantine_doubles_to_a_week_and_a_good_answer_or_a_week_forgets_it()
         now += lengths[-1]
         made.reanimate(now)
     assert lengths == [min(QUARANTINE_SECONDS * 2**n, MAX_QUARANTINE_SECONDS) for n in range(10)]
-    now += BAN_MEMORY_SECONDS + 1
-    assert made.ban("a:1", now, 0) == now + QUARANTINE_SECONDS
-    now += QUARANTINE_SECONDS
-    made.reanimate(now)
+    for later, lasts in ((0, MAX_QUARANTINE_SECONDS), (1, QUARANTINE_SECONDS)):
+        now += BAN_MEMORY_SECONDS + later
+        assert made.ban("a:1", now, 0) == now + lasts
+        now += lasts
+        made.reanimate(now)
     assert made.report_success("a:1")
     assert made.ban("a:1", now, 0) == now + QUARANTINE_SECONDS
