@@ -1,5 +1,7 @@
 """Settings: their values when nobody sets them, and what is said of a wrong value or name."""
 
+import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from moviecrawler.pipelines.postgres import PostgresPipeline
 from moviecrawler.pipelines.s3 import S3Pipeline
 from moviecrawler.pipelines.sqlite import SqlitePipeline
 from moviecrawler.pipelines.store import Limits
+from moviecrawler.replica.options import Options as ReplicaOptions
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests import written
 
@@ -102,6 +105,9 @@ def test_settings_of_others_are_left_alone(
         *written.rows(__file__, "settings.txt"),
         ("IMDB_URL", "", "is"),
         ("CONTACT", "me@example.com\r\nX-Evil: 1", "is"),
+        ("EXTENSIONS", {"a.B": "first"}, "has 'first' for a.B; give a number, or null to leave it"),
+        ("FRONTIER_DELIVERIES", 1, "is 1; set it to a whole number from 2 to 99"),
+        ("S3_BUCKET", ["b"], "is ['b']; set it to a text"),
         (
             "USER_AGENT",
             "lamp\r\nX-Evil: 1",
@@ -110,7 +116,7 @@ def test_settings_of_others_are_left_alone(
     ],
 )
 def test_wrong_value_is_refused_in_a_sentence_without_a_password(
-    ours: Settings, name: str, value: str, sentence: str
+    ours: Settings, name: str, value: object, sentence: str
 ) -> None:
     ours.setdict({"REDIS_URL": REDIS, name: value})
     with pytest.raises(ConfigurationError) as caught:
@@ -197,6 +203,22 @@ def test_settings_come_from_the_environment_and_the_command_line_as_text() -> No
         {"FRONTIER_DELIVERIES": "7", "FRONTIER_LEASE": "2.5", "FRONTIER_IDLE": ""}
     )
     assert (options.deliveries, options.lease, options.idle) == (7, 2.5, 0.0)
+    assert options.node == socket.gethostname()
+    assert repr(options) == "FrontierOptions(...)"  # some values are credentials
+    assert FrontierOptions.read({"FRONTIER_NODE": "lamp"}).node == "lamp"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"today": "soon"}, "today is 'soon'; set it to a date such as 2026-03-01"),
+        ({"faults": {"fire": 1}}, "faults is {'fire': 1}; set it to numbers of 500, timeout, "),
+        ({"rate_limit": 0}, "rate_limit is 0; set it to a whole number from 1 to 1e+06, or remove"),
+    ],
+)
+def test_what_an_option_takes_is_said_by_its_type(given: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^{re.escape(sentence)}"):
+        ReplicaOptions.read(given)
 
 
 def test_limits_of_a_store_hold_unless_settings_say_otherwise() -> None:

@@ -195,12 +195,12 @@ def renew_keys(cursor: Cursor) -> None:
                 changed[stored.movie.site].append(str(stored.movie.site_id))
         if new:
             execute_values(cursor, _RENEW_KEYS, new)
-    after = ("", "")
+    after = ["", ""]
     while listed := tables.select(_LISTED, (), *after):
-        renewed = [(*row[:2], slug_key(*row[:2])) for row in listed]
-        if new := sorted({*renewed} - {*listed}):
-            execute_values(cursor, _RENEW_LISTED, new)
-        after = listed[-1][:2]
+        renewed = {(site, site_id, slug_key(site, site_id)) for site, site_id, _ in listed}
+        if others := sorted(renewed.difference(listed)):
+            execute_values(cursor, _RENEW_LISTED, others)
+        *after, _ = listed[-1]
     for site, site_ids in changed.items():
         for begin in range(0, len(site_ids), _SEARCH_BATCH):
             match_again(cursor, site, site_ids[begin : begin + _SEARCH_BATCH])

@@ -137,10 +137,9 @@ def _copy(source: BinaryIO, target: BinaryIO, begin: int, end: int) -> None:
 
     Raises OSError when the file ends before, as somebody has cut it since it was looked at.
     """
-    if begin < end:
-        source.seek(begin)
+    source.seek(begin)
     left = end - begin
-    while left > 0:
+    while left:
         copied = source.read(min(left, _BYTES_AT_ONCE))
         if not copied:
             raise OSError("a CSV file was cut while it was copied; the next export writes it whole")

@@ -19,6 +19,7 @@ TODAY = date(2026, 11, 21)
         # What is left of the budget catches up with nothing.
         ({"pages_a_day": 10, "overdue": 100}, 10, None),
         ({"pages_a_day": 10, "overdue": 100}, 20, 10),
+        ({"pages_a_day": 9, "overdue": 3}, 10, 3),
         ({"pages_a_day": 1_000, "unread": 90_000}, 2_000, 90),
         ({"pages_a_day": 5 / 90, "unread": 5}, 0, None),
     ],

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.basics.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.basics.errors import ConfigurationError, ExtractionError, MovieCrawlerError
 from moviecrawler.catalogue.csv_import import CsvTitles
+from moviecrawler.catalogue.loading import Done
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.wikidata_import import PROPERTIES, QUERY, WikidataCrosswalk
 
@@ -146,12 +147,12 @@ def test_a_saved_answer_of_wikidata_gives_each_films_ids(tmp_path: Path) -> None
     assert {column.lstrip("?") for column in columns} == {"imdb", *PROPERTIES}
     text = (
         "imdb,rottentomatoes,metacritic,tmdb,tmdb_series\r\n"
-        "tt0000001,m/salt_harbour,,11,\r\n"
+        "tt0000001,m/salt_harbour,,1,\r\n"
         "tt0000001,,movie/salt-harbour,,\r\n"
-        "tt0000002,tv/brewick,,,11\r\n"
+        "tt0000002,tv/brewick,,,2147483647\r\n"
         # What names no title of the site is left out.
         "tt0000003,m/\x1b[31mred,movie/../../etc,99999999999,\r\n"
-        "tt0000004,,game/salt,,\r\n"
+        "tt0000004,,game/salt,,0\r\n"
         "nm0000001,m/person,movie/salt,,\r\n"
     )
     rows = list(WikidataCrosswalk(saved(tmp_path, text)).rows())
@@ -159,10 +160,10 @@ def test_a_saved_answer_of_wikidata_gives_each_films_ids(tmp_path: Path) -> None
         (
             "tt0000001",
             {"rottentomatoes": "m/salt_harbour", "metacritic": "movie/salt-harbour"},
-            11,
+            1,
             None,
         ),
-        ("tt0000002", {"rottentomatoes": "tv/brewick"}, None, 11),
+        ("tt0000002", {"rottentomatoes": "tv/brewick"}, None, 2_147_483_647),
     ]
     assert {(row.id_source, row.id_confidence) for row in rows} == {("wikidata", 2.0)}
 
@@ -188,3 +189,14 @@ def test_an_id_that_is_given_twice_counts_less(tmp_path: Path) -> None:
         ("3", "m/lamp", 1.0),
         ("4", "m/river", 2.0),
     ]
+
+
+def test_a_saved_answer_that_lacks_more_than_a_tenth_of_what_it_had_is_refused(
+    tmp_path: Path,
+) -> None:
+    source = WikidataCrosswalk(saved(tmp_path, HEADER))
+    for rows, former in ((0, None), (90, 100), (89, 98)):
+        source.rows_read = rows
+        source.check(Done(rows=None, former=former))
+    with pytest.raises(ExtractionError, match="of 89 titles, and had those of 100 at the last"):
+        source.check(Done(rows=None, former=100))

@@ -79,6 +79,7 @@ def test_only_selected_titles_come_and_another_selection_is_another_version(
 def test_a_selection_that_takes_nothing_is_refused() -> None:
     with pytest.raises(ConfigurationError):
         Selection(first_year=2010, last_year=2009)
+    assert Selection(first_year=2010, last_year=2010).takes_year(2010)
 
 
 def test_a_damaged_row_is_counted_and_left_out_and_a_file_full_of_damage_refused(
@@ -149,9 +150,9 @@ def test_the_newest_exports_are_fetched_and_older_ones_forgotten(
 def test_damaged_lines_of_an_export_are_counted_and_left_out(tmp_path: Path) -> None:
     lines = [
         *({name: value for name, value in GOOD.items() if name != missing} for missing in GOOD),
-        *({**GOOD, "id": wrong} for wrong in ("11", 2**31, -1, True)),
+        *({**GOOD, "id": wrong} for wrong in ("11", 2**31, 0, True)),
         {**GOOD, "popularity": None},
-        {**GOOD, "original_title": "Du\0ne", "id": 12},
+        {**GOOD, "original_title": "Du\0ne", "id": 1},
         [GOOD],
         None,
     ]
@@ -169,7 +170,7 @@ def test_damaged_lines_of_an_export_are_counted_and_left_out(tmp_path: Path) -> 
     source = TmdbExport(str(path), tmp_path, day=DAY)
     source.version()
     # Without `adult` and `video` a film is taken for neither.
-    assert [row.tmdb_id for row in source.rows()] == [11, 11, 12]
+    assert [row.tmdb_id for row in source.rows()] == [11, 11, 1]
     assert source.damaged == 1 + len(lines) - 3 + 2 + 3
     for content, told in ((EXPORT[:-1], "is cut off"), (b"<html>\n" * 1_001, "line 1001")):
         path.write_bytes(content)

@@ -2,6 +2,7 @@
 
 import json
 import signal
+from argparse import ArgumentTypeError
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
@@ -12,10 +13,12 @@ from typing import Any
 import pytest
 
 from moviecrawler.catalogue.wikidata_import import QUERY
+from moviecrawler.commands.catalogue import _cell, _kinds, _origin, _weight, _years
 from moviecrawler.replica.process import ReplicaProcess
 from tests.catalogued import Catalogued, judged, outcome, row
 from tests.crawling import Finished, counts, scrapy
 from tests.processes import environment, start
+from tests.runs import BEGIN
 from tests.services.postgres import execute
 from tests.services.replica import ReplicaOf
 from tests.waiting import LONGEST, wait_for
@@ -257,3 +260,34 @@ def test_the_query_for_wikidata_is_given_where_its_service_may_not_be_asked(tmp_
     assert "save the result as CSV and name it with --from FILE" in finished.log
     assert finished.output == f"{QUERY.rstrip()}\n"
     assert "SELECT" not in finished.log
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (_weight, "0.5", 0.5),
+        (_weight, "999999999", 999_999_999),
+        *((_weight, text, None) for text in ("0", "1e9", "nan", "much")),
+        (_years, "1990-1999", (1990, 1999)),
+        (_years, "1990-", (1990, None)),
+        (_years, "-1999", (None, 1999)),
+        (_years, "2001", (2001, 2001)),
+        *((_years, text, None) for text in ("-", "0", "MMI")),
+        (_kinds, "movie,series", {"movie", "series"}),
+        (_kinds, "movie,film", None),
+        *((_origin, text, text) for text in ("files", "https://host.example/files")),
+        *((_origin, text, None) for text in ("file:///tmp", "https://me:you@host.example")),
+    ],
+)
+def test_an_argument_is_read_as_what_it_means_or_refused(
+    read: Callable[[str], object], text: str, value: object
+) -> None:
+    if value is None:
+        with pytest.raises(ArgumentTypeError):
+            read(text)
+    else:
+        assert read(text) == value
+
+
+def test_a_figure_is_a_number_a_day_or_unknown() -> None:
+    assert list(map(_cell, (None, 1_234.4, BEGIN, "soon"))) == ["–", "1,234", "2026-03-01", "soon"]

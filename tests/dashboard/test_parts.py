@@ -185,6 +185,9 @@ def test_sites_that_are_not_installed_here_are_shown_and_sick_ones_are_concerns(
     assert [card.site for card in cards] == ["imdb", "metacritic", "rottentomatoes", "other"]
     assert cards[3].counts is not None
     assert cards[2].gate is None, "unknown"
+    assert (cards[0].open_runs, cards_of(None, None, [])[0].open_runs) == ([], None)
+    (run,) = cards_of(None, runs_of(RUN), [])[0].open_runs or ()
+    assert run == RUN
     found = list(concerns_of_sites(cards))
     assert found[0].what == "IMDb is blocking us; paused until 2026-05-28 20:27 UTC"
     assert found[0].since == NOW - 60

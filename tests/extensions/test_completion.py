@@ -9,8 +9,9 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.extensions.completion import ItemCompletion
-from moviecrawler.signals import item_outcomes, items_completed, store_opened
-from tests.runs import make_miss, make_movie
+from moviecrawler.items import Fetched, RawPage
+from moviecrawler.signals import item_outcomes, items_completed, store_opened, title_failed
+from tests.runs import BEGIN, make_miss, make_movie
 
 
 class Crawl:
@@ -108,3 +109,36 @@ def test_each_item_is_completed_once_and_an_earlier_runs_or_a_dropped_one_is_not
     without_stores.item(make_movie(1))
     [(_, outcomes)] = without_stores.completed
     assert outcomes == frozenset()
+
+
+def test_an_item_waits_for_the_stores_that_take_its_kind() -> None:
+    crawl = Crawl("csv", "postgres")
+    raw = RawPage(site="imdb", site_id=None, fetched_at=BEGIN, archive_id="", record=b"")
+    fetched = Fetched(site="imdb", at=BEGIN, requested_id="tt0000001")
+    for item, store in ((raw, "archive"), (fetched, "postgres")):
+        crawl.item(item)
+        assert crawl.completed == []
+        crawl.send(item_outcomes, items=[item], store=store, outcome="durable", reason=None)
+        assert crawl.completed.pop() == (item, frozenset({"durable"}))
+    of_others = {"title": "Lamp"}
+    crawl.item(of_others)
+    assert crawl.completed == [(of_others, frozenset())]
+
+
+def test_a_title_whose_item_a_store_rejects_has_failed_and_a_row_of_a_list_has_not() -> None:
+    crawl = Crawl("csv")
+    failed = []
+
+    def note_failed(note: Fetched) -> None:
+        failed.append(note)
+
+    crawl.crawler.signals.connect(note_failed, title_failed)
+    page = make_movie(1)
+    page.note = Fetched(site="imdb", at=BEGIN, requested_id="tt0000001")
+    stored = make_movie(2)
+    stored.note = page.note
+    crawl.item(stored, csv="durable")
+    crawl.item(make_movie(3, source="list"), csv="rejected")
+    assert failed == []
+    crawl.item(page, csv="rejected")
+    assert failed == [page.note]

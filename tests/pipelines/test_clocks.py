@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scrapy.exceptions import CloseSpider
 
-from moviecrawler.basics.clock import utc_now
+from moviecrawler.basics.clock import TOLERANCE, check_clock, process_age, utc_now
 from moviecrawler.basics.errors import ClockError
 from moviecrawler.database.sqlite import read_sqlite
 from moviecrawler.frontier.redis_backend import RedisBackend
@@ -27,6 +27,21 @@ AHEAD = timedelta(days=400)
 async def open_redis(url: str) -> None:
     async with aclosing(connect(url)) as client:
         await RedisBackend(client).open(worker(), None, 0)
+
+
+def test_a_clock_may_differ_by_less_than_two_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = utc_now()
+    monkeypatch.setattr("moviecrawler.basics.clock.utc_now", lambda: now)
+    check_clock(now + TOLERANCE - timedelta(milliseconds=1), "Redis")
+    for ahead, said in ((TOLERANCE, "2 minutes ahead of"), (-TOLERANCE, "2 minutes behind")):
+        with pytest.raises(ClockError, match=f"{said} that of Redis"):
+            check_clock(now - ahead, "Redis")
+
+
+@pytest.mark.parametrize("index", [19, 10**6], ids=["told by the system", "not told"])
+def test_a_process_has_an_age(monkeypatch: pytest.MonkeyPatch, index: int) -> None:
+    monkeypatch.setattr("moviecrawler.basics.clock._STARTED_AT", index)
+    assert 0 < process_age() < 86_400
 
 
 @pytest.mark.promise("A clock that is wrong stops the start.")

@@ -138,6 +138,16 @@ def test_a_miss_stands_until_the_titles_own_page_is_read(stored: Stored) -> None
     assert stored.movie().scraped_at == make_movie(1, 30).scraped_at
 
 
+def test_of_a_page_and_a_miss_of_one_moment_the_one_that_is_written_last_counts(
+    stored: Stored,
+) -> None:
+    stored.write(make_miss(1))
+    stored.write(make_movie(1))
+    assert stored.misses() == 0
+    stored.write(make_miss(1))
+    assert stored.misses() == 1
+
+
 def test_a_list_row_of_the_same_batch_hides_no_miss(stored: Stored) -> None:
     stored.write(make_movie(1, 600))
     stored.write(make_miss(1, 120), make_movie(1, 60, source="list"))

@@ -18,10 +18,17 @@ from urllib.parse import urlencode, urlsplit
 
 import psycopg2
 import pytest
+from psycopg2 import errors
 from scrapy.exceptions import CloseSpider
 
-from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
-from moviecrawler.database.connection import WORK, Database, connect
+from moviecrawler.basics.errors import (
+    ConfigurationError,
+    RejectedError,
+    SchemaError,
+    TooSlowError,
+    TransientStoreError,
+)
+from moviecrawler.database.connection import WORK, Database, connect, refusals_translated
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.runs import Run, make_movie, record_of, running
 from tests.services.postgres import PostgresServer, execute, new_database
@@ -107,6 +114,28 @@ async def test_a_connection_that_is_cut_inside_a_batch_leaves_nothing_half_writt
         await until(lambda: run.count("durable") == 10)
     assert run.count("retries") == 1
     check_whole(database_url, 10)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "sentence"),
+    [
+        (errors.UniqueViolation("given\n  twice"), RejectedError, "given twice"),
+        (ValueError("it has a NUL"), RejectedError, "it has a NUL"),
+        (errors.UndefinedTable("no such table"), SchemaError, "no such table"),
+        (errors.QueryCanceled("it took too long"), TooSlowError, "it took too long"),
+        (psycopg2.OperationalError("it is\ngone"), TransientStoreError, "it is gone"),
+        (psycopg2.OperationalError(), TransientStoreError, "OperationalError"),
+        (errors.InsufficientPrivilege("denied"), ConfigurationError, "our tables: denied"),
+        (errors.ReadOnlySqlTransaction("a copy"), ConfigurationError, "our tables: a copy"),
+    ],
+    ids=repr,
+)
+def test_an_error_of_the_server_is_told_by_what_can_be_done_about_it(
+    error: Exception, expected: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(expected, match=f"{sentence}$") as told, refusals_translated():
+        raise error
+    assert type(told.value) is expected
 
 
 @pytest.mark.parametrize(

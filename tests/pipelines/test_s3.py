@@ -8,9 +8,12 @@ import traceback
 import uuid
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from moviecrawler.basics.errors import ConfigurationError, TransientStoreError
 from moviecrawler.pipelines.s3 import Bucket, S3Store
@@ -94,6 +97,23 @@ def test_a_server_that_fails_in_any_way_may_be_tried_again(
     own_s3.failures = ["507 Insufficient Storage"]
     with pytest.raises(TransientStoreError):
         Bucket(own_bucket, endpoint_url=own_s3.url).open()
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        *((status, ConfigurationError) for status in (301, 403, 404, 499)),
+        *((status, TransientStoreError) for status in (408, 409, 429, 500, 599)),
+    ],
+)
+def test_a_status_says_whether_a_later_try_may_work(
+    status: int, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer: Any = {"ResponseMetadata": {"HTTPStatusCode": status}}
+    refusal = Mock(side_effect=ClientError(answer, "HeadBucket"))
+    monkeypatch.setattr("boto3.session.Session.client", refusal)
+    with pytest.raises(error):
+        Bucket("lamps").open()
 
 
 async def test_an_endpoint_that_answers_503_is_asked_again(
