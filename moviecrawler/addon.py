@@ -6,6 +6,7 @@ Its line in ADDONS adds the spiders, the settings of `options.py`, and the check
 from __future__ import annotations
 
 import codecs
+import functools
 import logging
 import math
 import os
@@ -32,7 +33,7 @@ from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.spiders.components import leave_out_stores, list_components
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Self
 
     from scrapy import Spider
@@ -46,8 +47,8 @@ to one of ours."""
 
 _LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 _LEVEL_SETTINGS = ("LOG_LEVEL", "DEFAULT_DROPITEM_LOG_LEVEL", "RETRY_GIVE_UP_LOG_LEVEL")
-_OURS = {name for options in SETTINGS for name in options.defaults()}
-_SCRAPYS = {name for name in vars(default_settings) if name.isupper()}
+_OURS = frozenset(name for options in SETTINGS for name in options.defaults())
+_SCRAPYS = frozenset(name for name in vars(default_settings) if name.isupper())
 _EARLY_CLASSES = ("SPIDER_LOADER_CLASS", "TWISTED_REACTOR")
 _CONTRACT = "moviecrawler.spiders.contracts.GoldenContract"
 _REACTOR = default_settings.TWISTED_REACTOR
@@ -161,13 +162,17 @@ def warn_unknown_settings(settings: BaseSettings) -> None:
         logger.warning("Unknown setting %s; did you mean %s?", name, meant)
 
 
-def _misspelt(names: Iterable[str], known: Collection[str]) -> Iterator[tuple[str, str]]:
+def _misspelt(names: Iterable[str], known: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Yield each name that is unknown and nearly a known one, with that."""
     letters = {name.replace("_", ""): name for name in known}
     for name in sorted(set(names) - _OURS - _SCRAPYS):
-        close = get_close_matches(name, known, 1, _SIMILARITY)
-        if meant := letters.get(name.replace("_", "").upper()) or "".join(close):
+        if meant := letters.get(name.replace("_", "").upper()) or _closest(name, known):
             yield name, meant
+
+
+@functools.cache  # it takes ms
+def _closest(name: str, known: frozenset[str]) -> str:
+    return "".join(get_close_matches(name, known, 1, _SIMILARITY))
 
 
 def _has_priority(settings: BaseSettings, name: str, least: str) -> bool:

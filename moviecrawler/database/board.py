@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from moviecrawler.basics.errors import ConfigurationError
-from moviecrawler.database.dictionary import describe
+from moviecrawler.database.dictionary import describe_view
 from moviecrawler.database.records import text_of
 from moviecrawler.database.sqlite import SqliteTables, tables_in_memory
 from moviecrawler.sites import BY_AUTHORITY, ID_SITE, SCORES
@@ -153,8 +153,7 @@ def _columns_of(tables: SchemaTables, query: BoardQuery) -> dict[str, str]:
 
 
 def _described(connection: sqlite3.Connection, view: str) -> dict[str, str]:
-    (relation,) = [relation for relation in describe(connection) if relation.name == view]
-    return {entry.name: entry.type for entry in relation.columns}
+    return {entry.name: entry.type for entry in describe_view(connection, view)}
 
 
 def check_columns(option: str, names: Sequence[str], columns: Sequence[str]) -> None:

@@ -121,13 +121,21 @@ def describe(connection: sqlite3.Connection) -> Iterator[Relation]:
     derived = _derived(connection)
     files = {name: f"What {name.removeprefix('csv_')}.csv has." for name in csv_views(())}
     for view, meaning in (VIEWS | files).items():
-        shown = connection.execute(f"SELECT * FROM {view} LIMIT 0").description
-        yield Relation(
-            name=view,
-            meaning=meaning,
-            columns=[_of_view(view, name, derived) for name, *_ in shown],
-            is_view=True,
-        )
+        columns = _columns_of(connection, view, derived)
+        yield Relation(name=view, meaning=meaning, columns=columns, is_view=True)
+
+
+def describe_view(connection: sqlite3.Connection, view: str) -> list[Entry]:
+    """Return what each column of a view is, in their order."""
+    return _columns_of(connection, view, _derived(connection))
+
+
+def _columns_of(
+    connection: sqlite3.Connection, view: str, derived: dict[str, Entry]
+) -> list[Entry]:
+    # To prepare a query of the view would take three times as long.
+    names = connection.execute("SELECT name FROM pragma_table_info(?)", (view,))
+    return [_of_view(view, name, derived) for (name,) in names]
 
 
 @cache
@@ -245,6 +253,7 @@ def _source_of(table: Table, column: str) -> str:
     return _names_of(table.of_record or column)
 
 
+@cache
 def _names_of(field: str) -> str:
     """Return the sites' names, and IMDb's datasets, that have a field or a subfield of it."""
     names = [

@@ -10,6 +10,8 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from moviecrawler.database.csv_files import SEARCH, changed_titles
 from moviecrawler.database.dictionary import describe
 from moviecrawler.database.sql import read_sql
@@ -112,17 +114,14 @@ def metadata_of(connection: sqlite3.Connection) -> str:
     if titles <= _MOST_SORTED:
         tables["scoreboard"]["sort_desc"] = "imdb_votes"
     names = ", ".join(profile.name for profile in SITES.values())
-    return json.dumps(
-        {
-            "title": "Movies and their scores",
-            "description": f"What {names} say of each title, as moviecrawler has read it.",
-            "source": names,
-            "license": "Each site's own terms: for personal use, not to be published",
-            "databases": {"movies": {"tables": tables, "queries": _canned()}},
-        },
-        ensure_ascii=False,
-        indent=1,
-    )
+    metadata = {
+        "title": "Movies and their scores",
+        "description": f"What {names} say of each title, as moviecrawler has read it.",
+        "source": names,
+        "license": "Each site's own terms: for personal use, not to be published",
+        "databases": {"movies": {"tables": tables, "queries": _canned()}},
+    }
+    return msgspec.json.format(msgspec.json.encode(metadata), indent=1).decode()
 
 
 def _describe(entry: Entry) -> str:
