@@ -12,8 +12,11 @@ import threading
 from contextlib import closing
 from typing import Any
 
+from scrapy.settings import Settings
+
 from moviecrawler.database.dictionary import describe
 from moviecrawler.database.sqlite import tables_in_memory
+from moviecrawler.options import check_settings, project_settings
 
 _CLIENTS = (
     "scrapy.cmdline",
@@ -76,7 +79,13 @@ for _package in _PACKAGES:
 # Scrapy looks through all that is installed for commands that others bring.
 _cmdline: Any = importlib.import_module("scrapy.cmdline")
 _cmdline.entry_points = functools.cache(_cmdline.entry_points)
-_cmdline.entry_points(group="scrapy.commands")
+_cmdline._get_commands_dict({"COMMANDS_MODULE": "moviecrawler.commands"}, inproject=True)
+# It reads the versions of packages from their files, and asks a process for that of the machine.
+_versions: Any = importlib.import_module("scrapy.utils.versions")
+_versions.version = functools.cache(_versions.version)
+_versions.get_versions()
+# The types of settings are looked at when they are first read.
+check_settings(Settings(project_settings({})))
 # What a crawl exports is described once.
 with closing(tables_in_memory().connection) as _connection:
     list(describe(_connection))
