@@ -43,4 +43,6 @@ pytest_plugins = [
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    # Rarely: most of what tests make goes without the collector.
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
