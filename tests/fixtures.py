@@ -39,7 +39,10 @@ class Fixture:
 def fixtures() -> Iterator[Fixture]:
     """Yield each fixture; one whose name begins with `_` is used by its own file only."""
     for path in TESTS.rglob("*.py"):
-        for node in ast.parse(path.read_text("utf-8")).body:
+        text = path.read_text("utf-8")
+        if "pytest.fixture" not in text:
+            continue
+        for node in ast.parse(text).body:
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             told = [ast.unparse(decorator) for decorator in node.decorator_list]
