@@ -87,6 +87,7 @@ def check_crawl(
     if is_crawl and "-h" not in arguments and code in {0, 1, 3}:
         given = [argument.partition("=") for argument in arguments]
         check_summary(log, code)
+        assert "lane=due" not in arguments or "Traceback" not in log, log
         check_queue({**environment, **{name: value for name, _, value in given}})
 
 

@@ -4,12 +4,14 @@ It can be filled and asked what is due, and tests can look at what stands there.
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
-from moviecrawler.catalogue import store
+import pytest
+
 from moviecrawler.catalogue.due import search_unfound, select_due
 from moviecrawler.catalogue.loading import Imported, load
 from moviecrawler.catalogue.outcomes import write_outcomes
@@ -18,15 +20,17 @@ from moviecrawler.catalogue.rows import (
     Listed,
     ListedTitle,
 )
+from moviecrawler.catalogue.store import boost_named, write_listed
 from moviecrawler.database.connection import Database
 from moviecrawler.frontier.serialisation import DueTitle
 from moviecrawler.items import CoveredBySeries, Fetched, Movie, Site
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.runs import record_of
-from tests.services.postgres import execute
+from tests.services.postgres import execute, new_database
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
+_FILLED = "records titles title_sites listed_ids imports imdb_episodes misses feeds"
 
 
 def row(number: int, **fields: Any) -> ImportRow:
@@ -108,7 +112,7 @@ class Catalogued(Database):
         self, titles: list[tuple[Site, str]], weight: float, now: datetime
     ) -> list[tuple[Site, str]]:
         with self.transaction() as cursor:
-            return store.boost_named(cursor, titles, weight, now)
+            return boost_named(cursor, titles, weight, now)
 
     def due(
         self,
@@ -143,7 +147,7 @@ class Catalogued(Database):
         listed = Listed(site=site, titles=titles, source=source, trending=trending, at=NOW)
         with self.transaction() as cursor:
             cursor.execute("SELECT lock_titles()")
-            store.write_listed(cursor, listed)
+            write_listed(cursor, listed)
 
     def state(self, imdb_id: str, site: str = "imdb") -> Any:
         """Return the row of a title on a site."""
@@ -163,3 +167,20 @@ class Catalogued(Database):
 
     def title_id(self, imdb_id: str = "tt1000001") -> Any:
         return self.sql("SELECT title_id FROM titles WHERE imdb_id = %s", imdb_id)[0][0]
+
+
+@pytest.fixture(scope="session")
+def catalogue_url(postgres_server: str, postgres_template: str) -> Iterator[str]:
+    """Return the URL of a database that tests fill by turns."""
+    url = new_database(postgres_server, postgres_template)
+    yield url
+    execute(postgres_server, f"DROP DATABASE {urlsplit(url).path[1:]} WITH (FORCE)")
+
+
+@pytest.fixture
+def store(catalogue_url: str) -> Iterator[Catalogued]:
+    """Return an empty catalogue."""
+    with closing(Catalogued(catalogue_url)) as store:
+        yield store
+    statements = [f"DELETE FROM {table}" for table in _FILLED.split()]  # noqa: S608 - ours
+    execute(catalogue_url, "; ".join(statements))

@@ -23,6 +23,9 @@ from moviecrawler.spiders.imdb import ImdbSpider
 
 URL = "https://www.imdb.com/title/tt0111161/"
 PAGE = b"<html>" + b"x" * 5000 + b"</html>"
+DAY = 86_400.0
+NOON = 1_790_000_000 // 86_400 * 86_400 + 43_200.0
+"""A Unix time at noon."""
 UNLIMITED = '{"imdb": {"per_second": null, "per_day": null}}'
 Answer = Callable[[Request], Awaitable[Response]] | int
 

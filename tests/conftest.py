@@ -36,7 +36,11 @@ pytest_plugins = [
     "tests.services.redis",
     "tests.services.replica",
     "tests.services.tor",
+    "tests.services.nodes",
     "tests.workers",
+    "tests.stored",
+    "tests.catalogued",
+    "tests.due_crawls",
     "tests.services.browser",
 ]
 

@@ -3,23 +3,24 @@
 They have a catalogue that knows the replica's titles, workers, and what these did.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
+import pytest
 from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
+from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.replica.collection import Collection
 from moviecrawler.replica.process import ReplicaProcess
-from tests.catalogued import row
-from tests.crawling import Finished, counts, scrapy
-from tests.processes import ForkedCommand, crawl_command, environment
+from tests.processes import ForkedCommand, environment
 from tests.services.postgres import execute
-from tests.services.replica import COLLECTION, TITLES
 
 _PAGES = {
     "imdb": ("/title/",),
@@ -31,30 +32,28 @@ _PAGES = {
 class Due:
     """A replica, and a database with a catalogue of which crawls fetch what is due."""
 
-    def __init__(
-        self,
-        database_url: str,
-        replica: ReplicaProcess,
-        data: Path,
-        collection: Collection = COLLECTION,
-    ) -> None:
+    def __init__(self, database_url: str, replica: ReplicaProcess, data: Path) -> None:
         self.url = database_url
-        self.collection = collection
         self.replica = replica
         self.data = data
         self._settings = {"DATABASE_URL": database_url, "CSV_ENABLED": "0"}
+        self.where: dict[str, Any] = {"data": data, "replica": replica, **self._settings}
+        """For `scrapy` and `crawl`: where commands run, and their settings."""
 
-    def know(self, titles: int = TITLES, popularity: float = 50.0) -> None:
-        """Have the catalogue know the replica's titles, the popular first.
+    def know(self, titles: int = 0, popularity: float = 50.0) -> None:
+        """Have the catalogue know so many of the replica's titles, or all, the popular first.
 
         No import command is run for that.
         """
-        movies = [self.collection.title(number).movies["imdb"] for number in range(titles)]
+        options = self.replica._options
+        titles = titles or options.titles
+        collection = Collection(options.seed, options.titles)
+        movies = [collection.title(number).movies["imdb"] for number in range(titles)]
         rows = [
-            row(
-                n,
+            ImportRow(
                 imdb_id=movie.imdb_id,
                 title=movie.title,
+                kind="movie",
                 year=movie.year,
                 popularity=max(popularity - n / 10, 0),
             )
@@ -62,18 +61,6 @@ class Due:
         ]
         with closing(open_catalogue(Settings({"DATABASE_URL": self.url}))) as store:
             load(store, "test", str(popularity), rows, titles, datetime.now(UTC))
-
-    def scrapy(self, *arguments: str, **settings: str) -> Finished:
-        """Run a command; settings are environment variables."""
-        return scrapy(
-            *arguments, data=self.data, replica=self.replica, **(self._settings | settings)
-        )
-
-    def fetch(self, site: str = "imdb", *arguments: str, **settings: str) -> Finished:
-        """Run a spider on what is due."""
-        finished = self.scrapy(*crawl_command(site, "lane=due", *arguments), **settings)
-        assert "Traceback" not in finished.log, finished.log
-        return finished
 
     @contextmanager
     def worker(self, name: str = "worker", **settings: str) -> Iterator[ForkedCommand]:
@@ -95,11 +82,9 @@ class Due:
 
     def pages(self, site: str = "imdb") -> dict[str, int]:
         """Return how often each title's page was asked for."""
-        return {
-            path: n
-            for path, n in counts(self.replica, site)["paths"].items()
-            if path.startswith(_PAGES[site])
-        }
+        with urlopen(f"{self.replica.urls[site]}/__replica__/counts") as answer:
+            counts = json.load(answer)[site]
+        return {path: n for path, n in counts["paths"].items() if path.startswith(_PAGES[site])}
 
     def sql(self, statement: str, *values: object) -> Any:
         """Return the rows of a statement."""
@@ -112,3 +97,11 @@ class Due:
                 "SELECT state::text, count(*) FROM title_sites WHERE site = %s GROUP BY state", site
             )
         )
+
+
+@pytest.fixture
+def due(database_url: str, replica: ReplicaProcess, tmp_path: Path) -> Due:
+    """Return crawls of a catalogue that knows the replica's titles."""
+    made = Due(database_url, replica, tmp_path)
+    made.know()
+    return made

@@ -5,6 +5,7 @@ They are the scoreboard of the demo in Datasette, and in a terminal, by Debian's
 
 import html
 import os
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -15,7 +16,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.services.browser import Browser, opened_browser
-from tests.services.nodes import free_port
 from tests.shared import PROJECT
 from tests.waiting import wait_for
 
@@ -33,7 +33,9 @@ b {{color: #8fbcbb; font-weight: normal}}
 @contextmanager
 def datasette(folder: Path) -> Iterator[str]:
     """Give the URL of Datasette, which shows a DATA_DIR as README says."""
-    url = f"http://127.0.0.1:{(port := free_port())}"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
     files = [str(folder / "movies.sqlite3"), "-m", str(folder / "metadata.json")]
     command = [sys.executable, "-m", "datasette", *files, "--port", str(port)]
     nothing = subprocess.DEVNULL
@@ -55,9 +57,7 @@ def _answers(url: str) -> bool:
 
 def show(browser: Browser, url: str, width: int, height: int) -> None:
     """Have the browser show a page in a window."""
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
+    browser.resize(width, height)
     browser.driver.get(url)
 
 

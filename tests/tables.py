@@ -1,4 +1,4 @@
-"""Reading movies back from the files of a crawl: `movies.csv`, and the embedded database."""
+"""Reading back what crawls have left in files: the CSV files, and the embedded database."""
 
 import csv
 import re
@@ -48,6 +48,7 @@ _BETWEEN = "; "
 _BEFORE_ID = re.compile(r"; (?=[a-z_]{1,30}=)")
 """Stands between external ids in one cell. An id may have a semicolon of its own."""
 
+FILES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
 _LONGEST_CELL = 2**31 - 1
 
 
@@ -63,6 +64,25 @@ def read_movies(path: Path) -> Iterator[Movie]:
         for row in reader:
             assert None not in row, path
             yield msgspec.convert(_fields(row), Movie, strict=False)
+
+
+def rows(path: Path, encoding: str = "utf-8") -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    with path.open(encoding=encoding, newline="") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+def check_readable(folder: Path) -> dict[str | None, Movie]:
+    """Return the titles in `movies.csv`, after checking that all files are whole."""
+    for name in FILES:
+        text = (folder / name).read_bytes()
+        assert text.endswith(b"\r\n")
+        for row in rows(folder / name):
+            assert None not in row
+            assert None not in row.values()
+    movies = list(read_movies(folder / "movies.csv"))
+    assert len({movie.site_id for movie in movies}) == len(movies)
+    return {movie.site_id: movie for movie in movies}
 
 
 def sqlite_movies(folder: Path) -> list[Movie]:

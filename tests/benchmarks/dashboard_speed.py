@@ -19,8 +19,8 @@ from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.site import make_pages
 from moviecrawler.dashboard.sources import Sources
 from tests.benchmarks.harness import figure, numbers
-from tests.dashboard.pictures import PAGES
-from tests.dashboard.stage import stage
+from tests.dashboard_stage import stage
+from tests.dashboard_views import PAGES
 from tests.services.threads import Host
 
 

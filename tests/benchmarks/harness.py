@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from scrapy.settings import BaseSettings
 
-from tests.shared import PROJECT
-
+PROJECT = Path(__file__).parents[2]
 INSTRUCTIONS = "--instructions"
 COUNTS_INSTRUCTIONS = INSTRUCTIONS in sys.argv
 """Whether programs run under Debian's `valgrind`, and their cost is counted in instructions."""

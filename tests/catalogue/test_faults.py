@@ -17,9 +17,8 @@ import redis
 from moviecrawler.basics.clock import utc_text
 from moviecrawler.replica.collection import Collection
 from tests.catalogued import Catalogued
-from tests.crawling import change
+from tests.crawling import change, crawl
 from tests.due_crawls import Due
-from tests.processes import crawl_command
 from tests.run_keys import SiteKeys
 from tests.services.replica import IDS, TITLES, ForkedReplica
 from tests.waiting import LONGEST, wait_for
@@ -59,8 +58,8 @@ def test_two_workers_that_are_killed_four_times_fetch_all_and_the_boosted_first(
     in_flight = 0
     with ForkedReplica(titles=titles, light=True) as replica, ExitStack() as stack:
         change(replica, latency=80)
-        due = Due(database_url, replica, tmp_path, collection)
-        due.know(titles)
+        due = Due(database_url, replica, tmp_path)
+        due.know()
         with closing(Catalogued(database_url)) as store:
             store.boost(*boosted, now=datetime.now(UTC))
         # What is sent at once comes in any order: one by one the order is that of the queue.
@@ -89,7 +88,7 @@ def test_what_a_killed_worker_had_is_fetched_by_the_next_one_without_redis(slow:
         with slow.worker():  # which is killed
             wait_for(lambda kill=kill: len(slow.pages()) >= 8 * kill)  # type: ignore[misc]
     change(slow.replica, latency=0)
-    assert slow.fetch().code == 0
+    assert crawl("imdb", "lane=due", **slow.where).code == 0
     assert_all_fetched(slow)
 
 
@@ -101,14 +100,14 @@ def test_a_title_whose_host_times_out_is_tried_once_an_hour(due: Due) -> None:
     boosted = "UPDATE title_sites SET boost = 1, boost_due = now() WHERE site_id = %s"
     due.sql(boosted, IDS[0])
     change(due.replica, faults={"timeout": 1.0})
-    impatient = {"DOWNLOAD_TIMEOUT": "1", "RETRY_TIMES": "0", "FRONTIER_IDLE": "1"}
+    impatient: dict[str, Any] = {"DOWNLOAD_TIMEOUT": "1", "RETRY_TIMES": "0", "FRONTIER_IDLE": "1"}
     state = (
         "SELECT state::text, failures, boost_due = next_due, next_due - now() FROM title_sites"
         " WHERE site_id = %s"
     )
     for times in (1, 2):
         began = datetime.now(UTC)
-        finished = due.scrapy(*crawl_command("imdb", "lane=due", **impatient))
+        finished = crawl("imdb", "lane=due", **due.where, **impatient)
         assert finished.code == 1, finished.log
         assert "1 failed" in finished.summary.titles
         assert sum(due.pages().values()) == times
@@ -122,12 +121,12 @@ def test_a_title_whose_host_times_out_is_tried_once_an_hour(due: Due) -> None:
 def test_a_dead_letter_is_an_error_of_its_title(slow: Due) -> None:
     slow.sql("UPDATE title_sites SET next_due = 'infinity' WHERE site_id <> %s", IDS[0])
     change(slow.replica, latency=60_000)
-    given = {"FRONTIER_DELIVERIES": "2", "RETRY_TIMES": "0"}
+    given: dict[str, Any] = {"FRONTIER_DELIVERIES": "2", "RETRY_TIMES": "0"}
     for times in (1, 2):
         with slow.worker(DOWNLOAD_TIMEOUT="60", **given):  # which the page kills
             wait_for(lambda times=times: sum(slow.pages().values()) == times)  # type: ignore[misc]
     change(slow.replica, latency=0)
-    finished = slow.fetch(**given)
+    finished = crawl("imdb", "lane=due", **slow.where, **given)
     assert finished.code == 1, finished.log
     assert "1 dead letters" in finished.summary.titles
     assert sum(slow.pages().values()) == 2
@@ -136,8 +135,9 @@ def test_a_dead_letter_is_an_error_of_its_title(slow: Due) -> None:
 
 
 def test_a_limit_is_that_of_the_run_and_the_next_one_has_its_own(due: Due, redis_url: str) -> None:
+    given = {**due.where, "REDIS_URL": redis_url}
     for times in (1, 2):
-        assert due.fetch("imdb", "limit=7", REDIS_URL=redis_url).code == 0
+        assert crawl("imdb", "lane=due", "limit=7", **given).code == 0
         assert due.states()["ok"] == 7 * times
     assert set(due.pages().values()) == {1}
 
@@ -149,7 +149,7 @@ def test_a_worker_waits_for_what_becomes_due_and_another_queue_is_refused(
     due.sql("UPDATE title_sites SET next_due = 'infinity' WHERE site_id = %s", later)
     with due.worker(REDIS_URL=redis_url, FRONTIER_IDLE="3600") as running:
         wait_for(lambda: due.states().get("ok") == TITLES - 1, detail=lambda: due.log)
-        refused = due.fetch()  # with a queue in its own file
+        refused = crawl("imdb", "lane=due", **due.where)  # with a queue in its own file
         assert refused.code == 1
         assert "(frontier_refused)" in refused.log
         assert "what is due on imdb goes into another queue: run lane-due-" in refused.summary.next
@@ -215,7 +215,7 @@ def test_nothing_is_fetched_while_another_worker_knows_that_the_site_refuses_us(
     with redis.Redis.from_url(redis_url) as client:
         circuit = {"until": f"{until:.0f}", "reason": "imdb is blocking us", "trips": 3}
         client.hset(SiteKeys("imdb").circuit, mapping=circuit)
-    ended = due.fetch("imdb", "via=pages", REDIS_URL=redis_url)
+    ended = crawl("imdb", "lane=due", "via=pages", **due.where, REDIS_URL=redis_url)
     assert ended.code == 1
     assert f"imdb is blocking us; imdb is paused until {utc_text(until / 1000)}" in ended.log
     assert "(site_stopped)" in ended.log

@@ -9,7 +9,7 @@ from moviecrawler.items import Site
 from moviecrawler.replica.collection import Collection
 from moviecrawler.sites import SCOREBOARD_KINDS
 from moviecrawler.sites.replicas import Title
-from tests.crawling import change, counts, reset
+from tests.crawling import change, counts, crawl, reset, scrapy
 from tests.due_crawls import Due
 from tests.services.replica import TITLES, ForkedReplica
 from tests.waiting import LONGEST, wait_for
@@ -90,21 +90,21 @@ def test_from_an_empty_database_each_title_and_season_is_stored_and_fetched_once
     with ForkedReplica(titles=FILMS, series=SERIES, light=True) as replica:
         due = Due(database_url, replica, tmp_path)
         for source in (["imdb", "--kinds", "movie,series"], ["wikidata", "--from", "wikidata.csv"]):
-            finished = due.scrapy("catalogue", "import", *source)
+            finished = scrapy("catalogue", "import", *source, **due.where)
             assert finished.code == 0, finished.log
 
         def fetch(*crawls: tuple[str, ...]) -> None:
             """Run crawls at the same time: of a list for the catalogue, or of what is due."""
             with ThreadPoolExecutor(len(crawls)) as pool:
-                given = {"REDIS_URL": redis_url, "SITE_BUDGETS": "{}"}
-                ended = list(pool.map(lambda crawl: due.fetch(*crawl, **given), crawls))
+                settings = {**due.where, "REDIS_URL": redis_url, "SITE_BUDGETS": "{}"}
+                ended = list(pool.map(lambda given: crawl(*given, **settings), crawls))
             assert [finished.code for finished in ended] == [0] * len(crawls), [
                 each.log[-3000:] for each in ended
             ]
 
         fetch(
             *(
-                (site, f"list={listing}")
+                (site, "lane=due", f"list={listing}")
                 for site in SITES[1:]
                 for listing in ("sitemap", "sitemap-series")
             )
@@ -112,8 +112,8 @@ def test_from_an_empty_database_each_title_and_season_is_stored_and_fetched_once
         assert [due.pages(site) for site in SITES] == [{}, {}, {}]
         # Two workers a site, all six at once; and again, for seasons whose series' page was the
         # last one.
-        fetch(*((site,) for site in (*SITES, *SITES)))
-        fetch(*((site,) for site in SITES))
+        fetch(*((site, "lane=due") for site in (*SITES, *SITES)))
+        fetch(*((site, "lane=due") for site in SITES))
         pages = {site: due.pages(site) for site in SITES}
     found = stored(due)
     assert {name: found.get(name) for name in truth(titles)} == truth(titles)
@@ -138,7 +138,7 @@ def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(due: 
     assert 5 <= stored < TITLES
     assert due.sql("SELECT count(*) FROM records") == [(stored,)]
     change(due.replica, latency=0)
-    assert due.fetch().code == 0
+    assert crawl("imdb", "lane=due", **due.where).code == 0
     assert due.states() == {"ok": TITLES}
     assert set(due.pages().values()) == {1}
 
@@ -149,12 +149,12 @@ def test_a_site_that_refuses_us_is_let_alone_by_all_later_workers(due: Due) -> N
         "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'given'"
         " WHERE site = 'metacritic'"
     )
-    assert due.fetch("metacritic").code == 1
+    assert crawl("metacritic", "lane=due", **due.where).code == 1
     assert due.sql("SELECT count(*) FROM records") == [(0,)]
     assert due.sql("SELECT count(*) FROM title_sites WHERE last_success IS NOT NULL") == [(0,)]
     assert set(due.states("metacritic")) == {"never"}
     reset(due.replica)
-    later = due.fetch("metacritic")
+    later = crawl("metacritic", "lane=due", **due.where)
     assert later.code == 1
     assert later.summary.next.startswith("metacritic is blocking us")
     assert "metacritic is paused until" in later.summary.next
@@ -164,13 +164,14 @@ def test_a_site_that_refuses_us_is_let_alone_by_all_later_workers(due: Due) -> N
 def test_imdb_titles_come_from_its_datasets_where_its_pages_may_not_be_had(due: Due) -> None:
     change(due.replica, robots="live")
     # The replica has no series, and so no rows of episodes.
-    finished = due.fetch(IMDB_DATASETS="crew,principals,names,akas")
+    finished = crawl("imdb", "lane=due", **due.where, IMDB_DATASETS="crew,principals,names,akas")
     assert finished.code == 0, finished.log
     assert due.states() == {"ok": TITLES}
     assert due.pages() == {}
     assert due.sql("SELECT DISTINCT source::text FROM records") == [("dataset",)]
-    assert due.fetch("imdb", "via=datasets").stat("titles/requested") == 0
+    assert crawl("imdb", "lane=due", "via=datasets", **due.where).stat("titles/requested") == 0
     due.sql("UPDATE title_sites SET next_due = 'epoch'")
-    away = {"IMDB_DATASETS_URL": "http://127.0.0.1:1", "RETRY_TIMES": "0"}
-    assert due.fetch("imdb", "via=datasets", FRONTIER_PATIENCE="1", **away).code == 1
+    away: dict[str, Any] = {"IMDB_DATASETS_URL": "http://127.0.0.1:1", "RETRY_TIMES": "0"}
+    away["FRONTIER_PATIENCE"] = "1"
+    assert crawl("imdb", "lane=due", "via=datasets", **due.where, **away).code == 1
     assert due.states() == {"ok": TITLES}

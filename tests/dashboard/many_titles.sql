@@ -8,7 +8,7 @@ SELECT n, 'tt' || lpad(n::text, 7, '0'),
         || initcap(w[1 + (n / 24) %% 24]) || ' '
         || initcap(w[1 + (n * 7 / 576) %% 24])
         || CASE WHEN n %% 11 = 0 THEN ' ' || n %% 90 ELSE '' END,
-    NULL, 'movie', 1920 + n %% 105, round((random() ^ 4 * 100)::numeric, 1)
+    NULL, 'movie', 1920 + n %% 105, round((random() ^ 4 * 98)::numeric, 1)
 FROM generate_series(1, %(titles)s) n, (SELECT string_to_array(%(words)s, ' ') AS w) words;
 INSERT INTO title_sites (title_id, site, site_id, popularity, state, last_success, next_due)
 SELECT t.title_id, s.site, CASE WHEN s.site = 'imdb' OR t.title_id %% 2 = 0 THEN t.imdb_id END,

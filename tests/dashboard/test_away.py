@@ -19,7 +19,7 @@ from moviecrawler.dashboard.site import MENU, Root
 from moviecrawler.dashboard.sources import PageReads, Sources
 from moviecrawler.database.connection import Database
 from moviecrawler.database.short_transactions import ShortTransactions
-from tests.operated import text_of
+from tests.page_texts import text_of
 from tests.passes import make_pass
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer

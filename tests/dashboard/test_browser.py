@@ -15,9 +15,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.expected_conditions import url_contains
 from selenium.webdriver.support.ui import WebDriverWait
 
-from tests.dashboard.pictures import VIEWS, View, look, pages_of
-from tests.dashboard.stage import DONE, FAILED, RUNNING, STATES, StageState, stage
-from tests.operated import text_of
+from tests.dashboard_stage import stage
+from tests.dashboard_views import DONE, FAILED, RUNNING, STATES, VIEWS, StageState, pages_of
+from tests.page_texts import text_of
 from tests.services.browser import Browser
 from tests.waiting import LONGEST, wait_for
 
@@ -60,7 +60,7 @@ def test_pages_are_whole_and_usable_by_all_in_every_state(
     axe = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
     with opened(browser, tmp_path, state) as url:
         for view in VIEWS:
-            look(browser, view)
+            browser.resize(view.width, scheme=view.scheme)
             for path in pages_of(state).values():
                 driver.get(url + path)
                 assert driver.find_element(By.TAG_NAME, "h1").is_displayed()
@@ -76,7 +76,7 @@ def test_pages_are_whole_and_usable_by_all_in_every_state(
 
 def test_the_keyboard_alone_is_enough_and_keeps_its_place(browser: Browser, tmp_path: Path) -> None:
     driver = browser.driver
-    look(browser, View(1400, "light"))
+    browser.resize(1400)
 
     def press_until(selector: str) -> None:
         wanted = driver.find_element(By.CSS_SELECTOR, selector)

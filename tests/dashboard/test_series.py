@@ -5,36 +5,15 @@ It is readable without colour. The pages of its parts lead back to it.
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
-import pytest
-
-from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.rendering import STATIC
-from moviecrawler.dashboard.sources import Sources
 from moviecrawler.dashboard.titles import Titles
 from tests.invented_series import IMDB, METACRITIC, RATED, TOMATOES
-from tests.operated import contrast
+from tests.page_texts import contrast, shown
 from tests.services.postgres import execute
 from tests.stored import write
 
 EPISODES = 30
-
-
-@pytest.fixture
-def titles(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Titles:
-    """Return the page of titles of a database, without a node around it."""
-    node: Any = SimpleNamespace(name="node1")
-    monkeypatch.setenv("DATABASE_URL", database_url)
-    return Titles(Sources(node), "/titles", {})
-
-
-def shown(page: Titles, *path: str, **values: str) -> str:
-    answer = page.respond(PageRequest(path=path, values=values))
-    assert answer.code == 200, answer.content
-    assert b"can\xe2\x80\x99t be shown" not in answer.content
-    return answer.content.decode()
 
 
 def plain(page: str) -> str:

@@ -20,7 +20,7 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SITES
 from tests.crawling import Finished, change, counts, crawl, reset, scrapy
 from tests.metric_files import read, value
-from tests.operated import text_of
+from tests.page_texts import text_of
 from tests.services.mongo import mongo_movies
 from tests.services.nodes import cluster, project_egg
 from tests.services.postgres import postgres_movies

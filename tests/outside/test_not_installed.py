@@ -17,7 +17,7 @@ import pytest
 from moviecrawler.replica.process import ReplicaProcess
 from tests.checkout import run
 from tests.crawling import Finished, crawl, scrapy
-from tests.operated import text_of
+from tests.page_texts import text_of
 from tests.services.nodes import cluster
 from tests.services.postgres import execute, new_database
 from tests.shared import PROJECT

@@ -6,43 +6,20 @@ It comes back whole, and of each field the newest page that tells it counts.
 import random
 from datetime import timedelta
 from functools import reduce
-from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
 from moviecrawler.basics import clock
 from moviecrawler.basics.clock import utc_now
 from moviecrawler.items import Movie
 from moviecrawler.matching.merging import complete
+from tests.pipelines.pages import METACRITIC, MOVIES, page
 from tests.readings import reading
 from tests.runs import BEGIN, make_miss, make_movie
 from tests.stored import Stored, in_order
 
 HOUR = 3600.0
 AHEAD = timedelta(days=400)
-
-
-def page(site: Any, site_id: str, day: float = 0, **fields: Any) -> Movie:
-    """Return a page's movie, read so many days after the tests' time."""
-    defaults = {
-        "url": f"https://example.com/{site_id}",
-        "title": "Salt Harbour",
-        "kind": "movie",
-        "year": 2001,
-    }
-    return Movie(
-        **{**defaults, **fields}, site=site, site_id=site_id, scraped_at=BEGIN + timedelta(days=day)
-    )
-
-
-MOVIES = msgspec.json.decode(
-    Path(__file__).with_name("movies.json").read_bytes(), type=dict[str, Movie]
-)
-"""What pages of three sites say, and one that says all that a page can say, in odd letters."""
-TOMATOES, METACRITIC, IMDB, FULL, BARE = MOVIES.values()
-ALL = (TOMATOES, METACRITIC, IMDB)
 
 
 def test_all_that_a_page_says_comes_back_from_every_store(every_store: Stored) -> None:

@@ -3,7 +3,6 @@
 They are about what stands in the files, whoever writes them, whenever one is killed.
 """
 
-import csv
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -19,39 +18,19 @@ from moviecrawler.basics.errors import ConfigurationError, OutputError
 from moviecrawler.basics.texts import neutralise
 from moviecrawler.database.sqlite import open_sqlite, read_sqlite
 from moviecrawler.extensions.summary import _stores
-from moviecrawler.items import Credit, Movie
+from moviecrawler.items import Credit
 from moviecrawler.pipelines.csv_export import export
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.pipelines.store import Record
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import scrapy
-from tests.pipelines.test_contract import MOVIES
+from tests.pipelines.pages import MOVIES
 from tests.processes import CONTEXT
 from tests.runs import crawl, make_list, make_miss, make_movie, record_of, running
 from tests.stored import board_of, opened, write
-from tests.tables import MOVIE_COLUMNS, read_movies
+from tests.tables import MOVIE_COLUMNS, check_readable, read_movies, rows
 from tests.waiting import until
-
-FILES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
-
-
-def rows(path: Path, encoding: str = "utf-8") -> list[dict[str, str]]:
-    with path.open(encoding=encoding, newline="") as file:
-        return list(csv.DictReader(file, strict=True))
-
-
-def check_readable(folder: Path) -> dict[str | None, Movie]:
-    """Return the titles in `movies.csv`, after checking that all files are whole."""
-    for name in FILES:
-        text = (folder / name).read_bytes()
-        assert text.endswith(b"\r\n")
-        for row in rows(folder / name):
-            assert None not in row
-            assert None not in row.values()
-    movies = list(read_movies(folder / "movies.csv"))
-    assert len({movie.site_id for movie in movies}) == len(movies)
-    return {movie.site_id: movie for movie in movies}
 
 
 def test_the_files_have_all_that_is_stored(tmp_path: Path) -> None:

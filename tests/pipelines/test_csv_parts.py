@@ -15,7 +15,7 @@ from moviecrawler.items import ListPage, Miss, Movie, Score
 from moviecrawler.pipelines.csv_export import FILES, export, is_outdated
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.crawling import scrapy
-from tests.pipelines.test_contract import FULL, METACRITIC, TOMATOES
+from tests.pipelines.pages import FULL, METACRITIC, TOMATOES
 from tests.runs import make_list, make_miss, make_movie
 from tests.stored import opened, write
 

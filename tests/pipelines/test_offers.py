@@ -6,7 +6,7 @@ from typing import Any
 
 from moviecrawler.items import Credit, Movie, Offer, RelatedTitle
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.pipelines.test_contract import ALL, page
+from tests.pipelines.pages import ALL, page
 from tests.runs import BEGIN, RENT, STREAM, record_of
 from tests.services.postgres import execute
 from tests.stored import opened, write

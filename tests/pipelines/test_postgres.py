@@ -11,7 +11,7 @@ import pytest
 
 from moviecrawler.items import Credit, Movie, Score
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.pipelines.test_contract import ALL
+from tests.pipelines.pages import ALL
 from tests.runs import BEGIN, make_movie, running, title
 from tests.services.postgres import execute, postgres_movies
 from tests.stored import board_of, groups, write

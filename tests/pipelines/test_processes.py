@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.pipelines.test_csv_files import check_readable
 from tests.pipelines.writers import Writer
 from tests.runs import make_movie, running
 from tests.services.postgres import execute
 from tests.services.proxy import Proxy
 from tests.stored import Stored, in_order
+from tests.tables import check_readable
 from tests.waiting import until
 
 

@@ -30,7 +30,7 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import store_opened
 from tests.crawling import change, counts
 from tests.limited import IMPATIENT
-from tests.pipelines.test_stores import MemoryStore, failing
+from tests.pipelines.memory_store import MemoryStore, failing
 from tests.processes import FAST, environment
 from tests.runs import LIMIT, largest_file, make_movie, running
 from tests.shared import PROJECT

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,55 +20,17 @@ from moviecrawler.basics.errors import (
 )
 from moviecrawler.database.scoreboard import match_embedded
 from moviecrawler.database.sqlite import open_sqlite
-from moviecrawler.items import Movie
-from moviecrawler.pipelines.store import Limits, Record, Store
+from moviecrawler.pipelines.store import Limits, Record
+from tests.pipelines.memory_store import MemoryStore, failing
 from tests.runs import LIMIT, make_movie, running
 from tests.stored import Stored
 from tests.waiting import until
-
-
-class MemoryStore(Store):
-    """The least that a store can be, with what happens before it is opened or written."""
-
-    name = "memory"
-
-    def __init__(self) -> None:
-        self.movies: dict[str | None, Movie] = {}
-        self.batches: list[int] = []
-        self.before_open: Callable[[], object] = lambda: None
-        self.before_write: Callable[[Sequence[Record]], object] = lambda _: None
-
-    def open(self) -> None:
-        self.before_open()
-
-    def write(self, records: Sequence[Record]) -> None:
-        self.batches.append(len(records))
-        self.before_write(records)
-        for record in records:
-            movie = msgspec.json.decode(record.encoded, type=Movie)
-            known = self.movies.get(movie.site_id)
-            assert movie.scraped_at is not None
-            if known is None or known.scraped_at is None or known.scraped_at <= movie.scraped_at:
-                self.movies[movie.site_id] = movie
-
-    def close(self) -> None:
-        pass
 
 
 @pytest.fixture
 def memory() -> MemoryStore:
     """Return a store for what the pipeline promises whatever the store is."""
     return MemoryStore()
-
-
-def failing(times: int, error: Exception) -> Callable[..., None]:
-    left = iter(range(times))
-
-    def fail(*_: object) -> None:
-        if next(left, None) is not None:
-            raise error
-
-    return fail
 
 
 async def test_every_item_is_stored_and_told_durable_once(

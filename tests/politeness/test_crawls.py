@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
+from tests.chain import DAY, NOON
 from tests.crawling import change, counts, crawl
-from tests.politeness.test_model import DAY, NOON
 from tests.services.replica import COLLECTION, EVERYTHING
 from tests.waiting import wait_for
 from tests.workers import SURE, WorkersOf, paused

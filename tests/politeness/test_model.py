@@ -22,18 +22,15 @@ from scrapy.http import Response
 
 from moviecrawler.politeness.gate import Closed
 from moviecrawler.spiders.metacritic import MetacriticSpider
-from tests.chain import Chain, VirtualLoop, page
+from tests.chain import DAY, NOON, Chain, VirtualLoop, page
 
 HOSTS = ["https://www.metacritic.com", "https://backend.metacritic.com"]
 PATHS = ["/movie/a/", "/movie/b/", "/movie/c/"]
 WORKERS = range(3)
-NOON = 1_790_000_000 // 86_400 * 86_400 + 43_200.0
-"""A Unix time at noon."""
 MINUTE = 60.0
 PROBE_SECONDS = 60.0
 """For how long workers wait for the response to a probe before another one is sent."""
 HOUR = 3600.0
-DAY = 24 * HOUR
 GAP_SECONDS = 5.0
 PER_DAY = 8
 BUDGETS = {

@@ -34,6 +34,14 @@ class Browser:
     def __init__(self, driver: Any) -> None:
         self.driver = driver
 
+    def resize(self, width: int, height: int = 900, scheme: str = "light") -> None:
+        """Show pages in a window of this size, to somebody who prefers this colour scheme."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 900}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        self.driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
+
     def complaints(self) -> list[str]:
         """Return what was written to the console since the last look."""
         return [entry["message"] for entry in self.driver.get_log("browser")]

@@ -1,4 +1,7 @@
-"""Real nodes, each a process of its own, that a test may kill, and eggs for them."""
+"""Real nodes, each a process of its own, that a test may kill, and eggs for them.
+
+Two are there for all tests that leave them alive.
+"""
 
 import base64
 import io
@@ -16,9 +19,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
 from urllib3 import encode_multipart_formdata
 
 from tests.processes import ForkedCommand
+from tests.services.redis import RedisServer
 from tests.shared import PROJECT
 from tests.waiting import wait_for
 
@@ -348,3 +353,44 @@ def ran(notes: Path, prefix: str) -> list[str]:
 def pid_of(note: str) -> int:
     """Return the process that has left a note."""
     return int(note.rpartition("-")[2])
+
+
+@pytest.fixture(scope="session")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder where the toy's spiders tell that they ran."""
+    return tmp_path_factory.mktemp("notes")
+
+
+@pytest.fixture(scope="session")
+def shared_nodes(tmp_path_factory: pytest.TempPathFactory, notes: Path) -> Iterator[list[Node]]:
+    """Return two nodes with the toy's first version."""
+    options = {
+        "DATABASE_URL": "postgresql://store:of-the-stores@127.0.0.1:1/x",
+        "SCRAPYD_DEPLOY_PASSWORD": DEPLOY_PASSWORD,
+        "SCRAPYD_MAX_PROC": "1",
+        "SCRAPYD_NODE_URL": "http://nodes.example:6800/",
+        # Where a loaded machine is not taken for a dead node.
+        "SCRAPYD_LEASE_SECONDS": "12",
+    }
+    with (
+        RedisServer() as redis,
+        cluster(tmp_path_factory.mktemp("nodes"), redis.url, 2, auth=AUTH, **options) as made,
+    ):
+        assert made.nodes[0].deploy(toy_egg("1", notes)).json["status"] == "ok"
+        yield made.nodes
+
+
+@pytest.fixture
+def nodes(shared_nodes: list[Node]) -> Iterator[list[Node]]:
+    """Return both nodes; leave them without a job."""
+    yield shared_nodes
+    node = shared_nodes[0]
+    for job in [*node.jobs("pending"), *node.jobs("running")]:
+        node.post("cancel.json", project=job["project"], job=job["id"], signal="KILL")
+    wait_for(lambda: not node.jobs("running"))
+
+
+@pytest.fixture
+def node(nodes: list[Node]) -> Node:
+    """Return one of both nodes."""
+    return nodes[0]

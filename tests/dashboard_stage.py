@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from unittest import mock
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -30,18 +30,14 @@ from moviecrawler.dashboard.sources import Sources
 from moviecrawler.database.connection import Database
 from moviecrawler.frontier.contract import RunName, Worker
 from moviecrawler.frontier.runs import describe_arguments, name_of_arguments
-from tests.operated import HOSTILE
+from tests.dashboard_views import DONE, FAILED, RUNNING, StageState
+from tests.page_texts import HOSTILE
 from tests.passes import make_pass
 from tests.run_keys import RunKeys, SiteKeys
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
 from tests.services.threads import QuietHandler, Server
 
-StageState = Literal["trouble", "order", "away", "empty"]
-STATES: tuple[StageState, ...] = ("trouble", "order", "away", "empty")
-DONE = "weekly-top250-12"
-FAILED = "imdb-imdb-weekly-all-of-the-lists-of-november-with-a-name-of-64"
-RUNNING = "metacritic-tv-1"
 _HOUR = 3600
 _MEBIBYTE = 1024 * 1024
 _LONG_REASON = (
@@ -131,7 +127,7 @@ def stage(folder: Path, state: StageState) -> Iterator[tuple[str, Sources]]:
 
 def fill_database(url: str) -> None:
     """Fill the tables with titles of three sites, read in the course of a day."""
-    folder = Path(__file__).parent
+    folder = Path(__file__).with_name("dashboard")
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
         many = (folder / "many_titles.sql").read_text("utf-8")
         cursor.execute(many, {"titles": _TITLES, "words": _WORDS})

@@ -1,3 +1,0 @@
-from tests.stored import database
-
-__all__ = ["database"]

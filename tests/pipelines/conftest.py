@@ -1,3 +1,0 @@
-from tests.stored import database, every_store, stored
-
-__all__ = ["database", "every_store", "stored"]

@@ -1,3 +1,0 @@
-from tests.stored import stores
-
-__all__ = ["stores"]
