@@ -11,12 +11,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote
 
 import msgspec
 import psycopg2
 from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
+from werkzeug import Request, Response
 
 from moviecrawler.cluster import keys
 from moviecrawler.cluster.jobs import Job, Outcome, Result
@@ -34,9 +35,9 @@ from tests.dashboard_views import DONE, FAILED, RUNNING, StageState
 from tests.page_texts import HOSTILE
 from tests.passes import make_pass
 from tests.run_keys import RunKeys, SiteKeys
+from tests.scripted_site import Site, Told, target_of
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
-from tests.services.threads import QuietHandler, Server
 
 _HOUR = 3600
 _MEBIBYTE = 1024 * 1024
@@ -54,39 +55,28 @@ _WORDS = (
 )
 
 
-class Handler(QuietHandler):
+class Pages(Site):
     """Answers as a node would, without a password."""
 
-    pages: Mapping[str, Page]
+    def __init__(self, pages: Mapping[str, Page]) -> None:
+        super().__init__()
+        self._pages = pages
 
-    def do_GET(self) -> None:
-        url = urlsplit(self.path)
-        if url.path.startswith("/static/"):
-            file = Path(str(STATIC)) / url.path.removeprefix("/static/")
+    def usual_answer(self, request: Request) -> Response:
+        """Return a page, or one of the files that pages need."""
+        path = target_of(request).partition("?")[0]
+        _, first, *rest = map(unquote, path.split("/"))
+        if first == "static":
+            file = Path(str(STATIC), *rest)
             kind = "text/css" if file.suffix == ".css" else "image/svg+xml"
-            self._send(200, file.read_bytes(), {"Content-Type": kind})
-            return
-        size = int(self.headers.get("Content-Length") or 0)
-        text = self.rfile.read(size).decode() if size else url.query
-        first, *rest = [unquote(part) for part in url.path.split("/")[1:]]
-        page = self.pages.get(f"/{first}")
+            return Told(200, file.read_bytes(), {"Content-Type": kind})
+        page = self._pages.get(f"/{first}")
         if page is None:
-            self._send(404, b"", {})
-            return
-        given = dict(reversed(parse_qsl(text, keep_blank_values=True)))
-        request = PageRequest(method=self.command, path=tuple(rest), values=given)
-        answer = page.respond(request)
-        self._send(answer.code, answer.content, answer.headers)
-
-    def do_POST(self) -> None:
-        self.do_GET()
-
-    def _send(self, code: int, content: bytes, headers: Mapping[str, str]) -> None:
-        self.send_response(code)
-        for name, value in {**headers, "Content-Length": str(len(content))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
+            return Told(404)
+        values = request.form or request.args
+        asked = PageRequest(method=request.method, path=tuple(rest), values=values.to_dict())
+        answer = page.respond(asked)
+        return Told(answer.code, answer.content, answer.headers)
 
 
 @contextmanager
@@ -116,8 +106,7 @@ def stage(folder: Path, state: StageState) -> Iterator[tuple[str, Sources]]:
         if state == "away":
             redis.stop()
             postgres.stop()
-        handler: Any = type("Handler", (Handler,), {"pages": make_pages(sources)})
-        with Server(handler) as server:
+        with Pages(make_pages(sources)) as server:
             yield server.url, sources
         sources.close()
 

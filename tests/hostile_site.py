@@ -5,12 +5,13 @@ Bombs, endless redirects, drips, wrong lengths, pages that hang.
 
 import gzip
 import time
-import urllib.request
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import count
 
-from tests.services.threads import QuietHandler, Server
+from werkzeug import Request, Response
+
+from tests.scripted_site import Site, Told
 
 Body = bytes | Callable[[], Iterator[bytes]]
 """A body, or what makes its pieces while they are sent."""
@@ -87,46 +88,27 @@ def _made(kind: str) -> Wire:
     return HOSTILE[kind]()
 
 
-class HostileSite(Server):
+class HostileSite(Site):
     """Serves each title of `bad` in the way that is given for it, and the rest as `behind` does.
 
     `behind` is a URL.
     """
 
     def __init__(self, behind: str, bad: dict[str, str]) -> None:
-        asked: Counter[str] = Counter()
-
-        class Handler(QuietHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                self.close_connection = True
-                path = self.path.partition("?")[0]
-                asked[path] += 1
-                kind = next((kind for site_id, kind in bad.items() if site_id in path), None)
-                if kind is None:
-                    with urllib.request.urlopen(behind + self.path, timeout=20) as answer:
-                        body = answer.read()
-                    self._send(200, {"Content-Length": str(len(body))}, body)
-                elif kind == REDIRECTS:
-                    self._send(
-                        302, {"Location": f"{path}?{asked[path]}", "Content-Length": "0"}, b""
-                    )
-                else:
-                    self._send(200, *_made(kind))
-
-            def _send(self, status: int, headers: dict[str, str], body: Body) -> None:
-                self.send_response(status)
-                for name, value in {
-                    "Content-Type": "text/html",
-                    "Connection": "close",
-                    **headers,
-                }.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                for piece in [body] if isinstance(body, bytes) else body():
-                    self.wfile.write(piece)
-
-        super().__init__(Handler)
+        super().__init__(behind)
+        self._bad = bad
+        self._count = count()
         for kind in set(bad.values()) - {REDIRECTS}:
             _made(kind)  # so that no client waits for it
+
+    def usual_answer(self, request: Request) -> Response:
+        """Return a title's answer, or that of the site behind."""
+        path = request.path
+        kind = next((kind for site_id, kind in self._bad.items() if site_id in path), None)
+        if kind is None:
+            return super().usual_answer(request)
+        if kind == REDIRECTS:
+            return Told(302, headers={"Location": f"{path}?{next(self._count)}"})
+        headers, body = _made(kind)
+        pieces = body() if callable(body) else iter([body])
+        return Told(200, pieces, {"Content-Type": "text/html", **headers})

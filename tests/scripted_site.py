@@ -1,35 +1,33 @@
 """A site for tests that answers each path as it is told."""
 
+import logging
+import re
 import urllib.error
 import urllib.request
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from io import BufferedIOBase
+from collections.abc import Callable, Iterable, Mapping
 
-from tests.services.threads import QuietHandler, Server
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
-
-@dataclass(frozen=True)
-class Told:
-    """An answer."""
-
-    status: int = 200
-    body: bytes = b""
-    headers: dict[str, str] = field(default_factory=dict)
-    """Beside its length, unless they say another one; what is empty is not sent."""
+logging.getLogger("werkzeug").setLevel(logging.ERROR)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A request."""
+class Told(Response):
+    """An answer, whose type is what its headers say, or none."""
 
-    path: str
-    """With its query."""
-    headers: dict[str, str]
-    """By their names in small letters."""
+    default_mimetype = None
+
+    def __init__(
+        self,
+        status: int = 200,
+        body: bytes | Iterable[bytes] = b"",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        # Of a list, a length that the headers say is not corrected.
+        super().__init__([body] if isinstance(body, bytes) else body, status, headers)
 
 
-class Site(Server):
+class Site(HTTPServer):
     """Serves while the `with` block runs.
 
     Paths that are not in `answers` are those of the site at the URL `behind`; without one, it says
@@ -37,51 +35,52 @@ class Site(Server):
     """
 
     def __init__(self, behind: str = "") -> None:
-        self.answers: dict[str, Told | Callable[[Asked], Told | None]] = {}
+        super().__init__("127.0.0.1", threaded=True)
+        self.answers: dict[str, Told | Callable[[Request], Told | None]] = {}
         """Those of paths without queries; a function that returns None leaves a path as it is."""
-        self.asked: list[Asked] = []
         self._behind = behind
-        site = self
+        self.expect_request(re.compile("")).respond_with_handler(self._answer)
 
-        class Handler(QuietHandler):
-            protocol_version = "HTTP/1.1"
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+        self.check()
 
-            def do_GET(self) -> None:
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                asked = Asked(self.path, headers)
-                site.asked.append(asked)
-                told = site.answer(asked)
-                self.send_response(told.status)
-                for name, value in {"Content-Length": str(len(told.body)), **told.headers}.items():
-                    if value:
-                        self.send_header(name, value)
-                self.end_headers()
-                site.send(asked, told.body, self.wfile)
+    def thread_target(self) -> None:
+        """Serve until it is stopped, which it soon notices."""
+        assert self.server is not None
+        self.server.serve_forever(0.02)
 
-        super().__init__(Handler)
+    @property
+    def url(self) -> str:
+        """Scheme, host and port."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def asked(self) -> list[Request]:
+        """The requests that were answered, but for those of the head alone."""
+        return [request for request, _ in self.log if request.method != "HEAD"]
 
     @property
     def pages(self) -> list[str]:
-        """What was asked but robots.txt."""
-        return [asked.path for asked in self.asked if asked.path != "/robots.txt"]
+        """What was asked but robots.txt, each with its query."""
+        return [target_of(asked) for asked in self.asked if asked.path != "/robots.txt"]
 
-    def answer(self, asked: Asked) -> Told:
-        """Return the answer to a request."""
-        answer = self.answers.get(asked.path.partition("?")[0])
-        told = answer(asked) if callable(answer) else answer
-        return told or self.usual_answer(asked)
+    def _answer(self, request: Request) -> Response:
+        answer = self.answers.get(request.path)
+        told = answer if isinstance(answer, Told | None) else answer(request)
+        return told or self.usual_answer(request)
 
-    def usual_answer(self, asked: Asked) -> Told:
+    def usual_answer(self, request: Request) -> Response:
         """Return the answer to a request of which nothing is told."""
         if not self._behind:
             return Told(404)
         try:
-            with urllib.request.urlopen(self._behind + asked.path, timeout=20) as answer:
+            with urllib.request.urlopen(self._behind + target_of(request), timeout=20) as answer:
                 return Told(answer.status, answer.read())
         except urllib.error.HTTPError as error:
             return Told(error.code, error.read())
 
-    def send(self, asked: Asked, body: bytes, output: BufferedIOBase) -> None:
-        """Send a body."""
-        del asked
-        output.write(body)
+
+def target_of(request: Request) -> str:
+    """Return a request's path and query as they were sent."""
+    return str(request.environ["REQUEST_URI"])

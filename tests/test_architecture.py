@@ -9,11 +9,12 @@ import sys
 import tomllib
 from pathlib import Path
 
+import grimp
 import msgspec
 import pytest
 
 from moviecrawler.options import SETTINGS
-from tests import fixtures, groups, rooms
+from tests import conftest, fixtures, groups, rooms
 from tests.settings_table import table
 from tests.shared import PROJECT
 
@@ -153,17 +154,30 @@ def test_readme_of_a_folder_names_its_modules() -> None:
     assert unnamed == []
 
 
-def test_what_tests_of_several_folders_share_lies_in_none_of_them() -> None:
-    """Benchmarks are programs, which tests may run, and which use what is there."""
-    shared = {"benchmarks", "services"}
+def test_helpers_are_two_layers_deep_and_are_imported_in_their_folder_only() -> None:
+    """A test or a program imports helpers, these import others, and those import none.
+
+    What several folders share lies beside them, or in `services`.
+    """
+    graph = grimp.build_graph("tests", cache_dir=None)
+
+    def layers(module: str) -> int:
+        imported = graph.find_modules_directly_imported_by(module) - {"tests"}
+        return 1 + max(map(layers, imported), default=0)
+
+    def is_helper(module: str) -> bool:
+        return bool(graph.find_modules_that_directly_import(module)) or module in plugins
+
+    plugins = {*conftest.pytest_plugins, *(m for m in graph.modules if m.endswith(".conftest"))}
+    assert [m for m in graph.modules if layers(m) > 2 + (not is_helper(m))] == []
     wrong = []
-    for path in sorted((PROJECT / "tests").glob("*/**/*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests."):
-                _, folder, *modules = str(node.module).split(".")
-                if modules and folder not in {path.parent.name, *shared}:
-                    wrong.append(f"{path.relative_to(PROJECT)}: {node.module}")
-    assert [each for each in wrong if not each.startswith("tests/benchmarks/")] == []
+    for module in graph.modules:
+        for imported in graph.find_modules_directly_imported_by(module):
+            *folder, name = imported.split(".")
+            is_near = folder in (["tests"], ["tests", "services"], module.split(".")[:-1])
+            if not is_near or name.startswith("test_"):
+                wrong.append(f"{module} imports {imported}")
+    assert wrong == []
 
 
 def test_each_fixture_has_one_meaning_which_the_table_of_the_readme_tells() -> None:

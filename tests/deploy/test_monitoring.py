@@ -17,6 +17,7 @@ from typing import Any, Self
 import pytest
 import redis
 import yaml  # type: ignore[import-untyped]
+from werkzeug import Request, Response
 
 from moviecrawler.cluster import keys
 from moviecrawler.cluster.figures import FIGURES
@@ -24,12 +25,12 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, crawl, reset
 from tests.limited import IMPATIENT
 from tests.passes import make_pass
+from tests.scripted_site import Site, Told
 from tests.services.changing_replica import IDENTITY, RATING
 from tests.services.nodes import Node, cluster, free_port, project_egg, toy_egg
 from tests.services.postgres import execute
 from tests.services.redis import RedisServer
 from tests.services.replica import IDS, TITLES
-from tests.services.threads import QuietHandler, Server
 from tests.shared import PROJECT
 from tests.waiting import LONGEST, wait_for
 
@@ -230,18 +231,17 @@ def prometheus_with_shorter_rules(folder: Path, *addresses: str) -> Iterator[Pro
         yield prometheus
 
 
-class Exporter(Server):
+class Exporter(Site):
     """Shows the figures of crawls without a node, as Prometheus' node exporter does."""
 
     def __init__(self, folder: Path) -> None:
-        class Handler(QuietHandler):
-            def do_GET(self) -> None:
-                self.send_response(200)
-                self.send_header("Content-Type", "text/plain")
-                self.end_headers()
-                self.wfile.write((folder / "moviecrawler_imdb.prom").read_bytes())
+        super().__init__()
+        self._file = folder / "moviecrawler_imdb.prom"
 
-        super().__init__(Handler)
+    def usual_answer(self, request: Request) -> Response:
+        """Return the figures as they are now."""
+        del request
+        return Told(200, self._file.read_bytes(), {"Content-Type": "text/plain"})
 
 
 @pytest.mark.prometheus
@@ -279,7 +279,7 @@ def test_alerts_of_crawls_are_fired_by_their_trouble_and_end(
     (tmp_path / "moviecrawler_imdb.prom").touch()
     with (
         Exporter(tmp_path) as exporter,
-        prometheus_with_shorter_rules(tmp_path, exporter.address) as prometheus,
+        prometheus_with_shorter_rules(tmp_path, f"127.0.0.1:{exporter.port}") as prometheus,
     ):
         crawl_has(DATABASE_URL=database_url)
         wait_for(lambda: prometheus.query("moviecrawler_pages_total > 0"))

@@ -1,6 +1,5 @@
 """Who is told what is wrong: a web server that keeps what is posted to it, and a mail server."""
 
-import json
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -9,37 +8,35 @@ from email import message_from_string
 from email.message import Message
 from typing import Any
 
-from tests.services.threads import QuietHandler, Server
+from werkzeug import Request, Response
+
+from tests.scripted_site import Site, Told
 
 
-class Webhook(Server):
+class Webhook(Site):
     """Answers with the statuses given, one after the other, and then with 200."""
 
     def __init__(self, *statuses: int) -> None:
-        self.bodies: list[bytes] = []
-        left = list(statuses)
-        receiver = self
+        super().__init__()
+        self._statuses = iter(statuses)
 
-        class Handler(QuietHandler):
-            def do_POST(self) -> None:
-                receiver.bodies.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-                self.send_response(left.pop(0) if left else 200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-        super().__init__(Handler)
+    def usual_answer(self, request: Request) -> Response:
+        """Return the next status."""
+        del request
+        return Told(next(self._statuses, 200))
 
     @property
-    def url(self) -> str:
-        return f"{super().url}/hooks/s3cret-token"
+    def hook(self) -> str:
+        """Where messages are posted."""
+        return f"{self.url}/hooks/s3cret-token"
 
     @property
     def apprise_url(self) -> str:
-        return f"json://{self.address}/s3cret-token"
+        return f"json://127.0.0.1:{self.port}/s3cret-token"
 
     @property
-    def messages(self) -> list[dict[str, Any]]:
-        return [json.loads(body) for body in self.bodies]
+    def messages(self) -> list[Any]:
+        return [request.json for request in self.asked]
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def test_a_crawl_posts_what_is_wrong_with_it_and_its_summary(
     change(replica, faults={"500": 1})
     command = ["crawl", "imdb", "-a", f"ids={','.join(IDS[:3])}"]
     with Webhook() as hook:
-        urls = {"ALERT_WEBHOOK": hook.url, "ALERT_URLS": hook.apprise_url}
+        urls = {"ALERT_WEBHOOK": hook.hook, "ALERT_URLS": hook.apprise_url}
         options = {**FAST, **urls, "LOG_LEVEL": "DEBUG"}
         finished = scrapy(*command, data=tmp_path, replica=replica, **options)
     text = next(message["text"] for message in hook.messages if "text" in message)
@@ -80,7 +80,7 @@ def test_a_crawl_posts_what_is_wrong_with_it_and_its_summary(
 def test_a_crawl_that_can_not_begin_posts_why(tmp_path: Path) -> None:
     unreachable = "postgresql://127.0.0.1:1/movies"
     with Webhook() as hook:
-        scrapy("crawl", "imdb", data=tmp_path, DATABASE_URL=unreachable, ALERT_WEBHOOK=hook.url)
+        scrapy("crawl", "imdb", data=tmp_path, DATABASE_URL=unreachable, ALERT_WEBHOOK=hook.hook)
     (message,) = hook.messages
     assert message["text"].startswith(
         "imdb: something is wrong\n- the crawl ended early (store_unavailable)\n"
@@ -92,10 +92,10 @@ def test_a_crawl_that_can_not_begin_posts_why(tmp_path: Path) -> None:
 )
 def test_a_crawl_that_went_well_tells_nobody(replica: ReplicaProcess, tmp_path: Path) -> None:
     with Webhook() as hook:
-        urls = {"ALERT_WEBHOOK": hook.url, "ALERT_URLS": hook.apprise_url}
+        urls = {"ALERT_WEBHOOK": hook.hook, "ALERT_URLS": hook.apprise_url}
         command = ["crawl", "imdb", "-a", f"ids={IDS[0]}"]
         assert scrapy(*command, data=tmp_path, replica=replica, **urls).code == 0
-    assert hook.bodies == []
+    assert hook.messages == []
 
 
 # --- Messengers -----------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def test_a_crawl_that_went_well_tells_nobody(replica: ReplicaProcess, tmp_path: 
 
 async def test_the_webhook_gets_one_text() -> None:
     with Webhook() as hook:
-        await send(ALERT_WEBHOOK=hook.url)
+        await send(ALERT_WEBHOOK=hook.hook)
     assert hook.messages == [{"text": TEXT}]
 
 
@@ -111,7 +111,7 @@ async def test_apprise_sends_title_and_text_to_each_of_its_urls() -> None:
     title, _, body = TEXT.partition("\n")
     with Webhook() as hook, mail_server() as (port, mails):
         mail = f"mailto://127.0.0.1:{port}?from=crawler@example.org&to=a@example.org,b@example.org"
-        ntfy = f"ntfy://{hook.address}/movies"
+        ntfy = f"ntfy://127.0.0.1:{hook.port}/movies"
         await send(ALERT_URLS=f"{hook.apprise_url}, {ntfy}\n{mail}")
     messages = {message.get("topic", "json"): message for message in hook.messages}
     assert messages["json"]["title"] == messages["movies"]["title"] == title
@@ -157,12 +157,12 @@ async def test_a_failure_is_logged_without_a_secret(
     monkeypatch.setattr(messengers, "_TIMEOUT_SECONDS", 0.2)
     caplog.set_level(logging.DEBUG)
     with Webhook(500, 503) as hook:
-        await send(ALERT_WEBHOOK=hook.url)
-    assert len(hook.bodies) == 3
+        await send(ALERT_WEBHOOK=hook.hook)
+    assert len(hook.asked) == 3
     with Webhook(500, 302, 500, 500) as hook:
-        await send(ALERT_WEBHOOK=hook.url)
+        await send(ALERT_WEBHOOK=hook.hook)
         await send(ALERT_URLS=hook.apprise_url)
-    await send(ALERT_WEBHOOK=hook.url)
+    await send(ALERT_WEBHOOK=hook.hook)
     await send(ALERT_URLS=hook.apprise_url)
     await send(ALERT_URLS=f"mailto://u:s3cret@localhost:{hook.port}?to=a@example.org")
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -201,7 +201,7 @@ async def test_a_faulty_service_holds_up_neither_the_crawl_nor_other_services(
     began = time.monotonic()
     with Webhook() as hook:
         crawler = crawler_of(WRONG)
-        both = [Messenger("a faulty service", send), *messengers_of(hook.url, "")]
+        both = [Messenger("a faulty service", send), *messengers_of(hook.hook, "")]
         await Alerts(crawler, both).summary_written(LINES)
     assert time.monotonic() - began < 50
     assert hook.messages == [{"text": TEXT}]

@@ -4,7 +4,7 @@ import socket
 import sys
 import threading
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any, Self
 
 
@@ -57,13 +57,6 @@ class Server:
             for connection in running.open:
                 cut(connection)
             assert not running.errors
-
-
-class QuietHandler(BaseHTTPRequestHandler):
-    """A handler of requests for a site, which writes no lines about them."""
-
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 class Host(Server):

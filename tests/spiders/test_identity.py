@@ -162,7 +162,7 @@ def test_an_alias_is_followed_until_a_list_names_the_old_id_or_it_has_a_page_aga
         site.redirect(old, new, 301)
         assert site.crawl(f"ids={old}", data=tmp_path).code == 0
         assert aliases(tmp_path) == [(old, new)]
-        site.asked.clear()
+        site.clear_log()
         finished = site.crawl(f"ids={old},{new}", data=tmp_path)
         assert site.pages == [f"/{new}", f"/{new}"]
         assert (finished.code, finished.misses) == (0, {})
@@ -174,7 +174,7 @@ def test_an_alias_is_followed_until_a_list_names_the_old_id_or_it_has_a_page_aga
         site.answers[path_of("rottentomatoes", old)] = Told(
             body=page_of(COLLECTION, "rottentomatoes", old)
         )
-        site.asked.clear()
+        site.clear_log()
         finished = site.crawl("list=movies_at_home", data=tmp_path)
         assert site.pages == ["/browse/movies_at_home", f"/{old}"]
         assert {movie.site_id for movie in finished.movies} == {old, new}
