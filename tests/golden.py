@@ -96,15 +96,15 @@ def _edited_components(raw: str, edits: dict[str, Any]) -> list[Any]:
 
 def read(body: bytes, url: str | None) -> dict[str, Any]:
     """Return what `scrapy extract` prints of a page, but for what has no value."""
-    record: dict[str, Any] = _stated(to_builtins(page_record(read_page(body, url))))
+    record: dict[str, Any] = stated(to_builtins(page_record(read_page(body, url))))
     return record
 
 
-def _stated(value: Any) -> Any:
+def stated(value: Any) -> Any:
     if isinstance(value, dict):
-        kept = {name: _stated(member) for name, member in value.items()}
+        kept = {name: stated(member) for name, member in value.items()}
         return {name: member for name, member in kept.items() if member not in (None, [], {})}
-    return [_stated(member) for member in value] if isinstance(value, list) else value
+    return [stated(member) for member in value] if isinstance(value, list) else value
 
 
 def facts(body: bytes, url: str | None) -> dict[str, Any]:

@@ -217,7 +217,7 @@ def compare(a: Title, b: Title, of_id: Evidence = NO_EVIDENCE) -> Match:
         reasons=reasons,
         decision=_decision(comparison, score, id_points, SERIES if _are_series(a, b) else FILMS),
         weight=score + _PROMINENCE * math.log10(1 + (_VOTES_UNKNOWN if votes is None else votes)),
-        is_candidate=comparison.likeness != "none" or id_points > 0,
+        is_candidate=comparison.likeness != "none" or is_same_id,
     )
 
 
@@ -258,7 +258,7 @@ def _decision(
 def contradiction(a: Title, b: Title) -> str | None:
     """Return why two titles can't be one, whatever else they share; None when they can."""
     kinds = {a.kind, b.kind} - {None}
-    if len(kinds) > 1 and not kinds <= _FILMS and not ("other" in kinds and kinds <= _MAY_BE_OTHER):
+    if len(kinds) > 1 and kinds - _FILMS and ("other" not in kinds or kinds - _MAY_BE_OTHER):
         return f"one is a {a.kind}, one a {b.kind}"
     if a.imdb_id and b.imdb_id and a.imdb_id != b.imdb_id:
         return f"IMDb ids {a.imdb_id} and {b.imdb_id}"

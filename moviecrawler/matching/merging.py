@@ -114,8 +114,6 @@ def complete(movie: Movie, known: Movie) -> Movie:
             still |= details & unknown - present
         elif column_of(f"scores.{score.kind}") in unknown:
             still |= details & set(known.unknown_fields)
-    if source != "dataset":
-        still -= ONLY_IN_DATASETS
     names = columns_of(movie.site, still)
     return replace(movie, **changes, unknown_fields=names, source=source)
 

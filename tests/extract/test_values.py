@@ -2,11 +2,13 @@ import contextlib
 import json
 from collections.abc import Callable
 from datetime import date
+from importlib import import_module
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
 from moviecrawler.basics import values
 from moviecrawler.basics.values import (
@@ -17,8 +19,9 @@ from moviecrawler.basics.values import (
     parse_year,
 )
 from moviecrawler.extract.dig import parse_at
-from moviecrawler.extract.findings import ShapeError
+from moviecrawler.extract.findings import ABSENT, ShapeError
 from tests import written
+from tests.golden import stated
 
 PARSERS: list[Callable[[str], Any]] = [
     parse_count,
@@ -85,3 +88,17 @@ def test_date_in_every_form(day: date) -> None:
 def test_a_wrong_shape_is_named_by_the_path_to_the_key_that_it_lacks() -> None:
     with pytest.raises(ShapeError, match=r"^a\.b\.c: expected an object, not \[\]"):
         parse_at(str, {"a": {"b": []}}, "a", "b", "c", "d")
+
+
+@pytest.mark.parametrize(("name", "given", "told"), written.rows(__file__, "functions.txt"))
+def test_function_returns_what_is_written_beside_it(name: str, given: str, told: str) -> None:
+    module, _, function = name.rpartition(".")
+    read = getattr(import_module(f"moviecrawler.{module}"), function)
+    if told == "refused":
+        with pytest.raises(ValueError, match=r".+"):
+            read(*json.loads(given))
+        return
+    value = read(*json.loads(given))
+    assert (
+        (told == "absent") if value is ABSENT else (json.loads(told) == stated(to_builtins(value)))
+    )

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
 from moviecrawler.matching.linking import Linked, link
@@ -87,6 +89,22 @@ def test_a_title_is_one_record_of_a_site_only() -> None:
     assert shown(link([better], [salt, salt])) == [("tt0000001", "accepted")]
     elsewhere = record("Salt Harbour", runtime_minutes=91, site="a friend's list")
     assert shown(link([better, elsewhere], [salt])) == [("tt0000001", "accepted")] * 2
+
+
+def test_a_record_whose_likeliest_title_is_anothers_gets_the_next_one() -> None:
+    more: dict[str, Any] = {"directors": ["Ida Brandt"]}
+    titles = [imdb(1, "Salt Harbour", **more), imdb(2, "Salt Harbour", 2000)]
+    found = link([record("Salt Harbour", **more), record("Salt Harbour")], titles)
+    assert shown(found) == [("tt0000001", "accepted"), ("tt0000002", "accepted")]
+    assert found[1].reasons == ["same title", "years 2001 and 2000"]
+
+
+def test_of_the_titles_that_share_a_key_the_first_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("moviecrawler.matching.linking.LARGEST_BLOCK", 2)
+    (found,) = link([record("Home")], [imdb(number, "Home") for number in (1, 2, 3)])
+    assert [other.imdb_id for other in found.others] == ["tt0000001", "tt0000002"]
 
 
 def test_a_common_title_costs_no_more_than_a_rare_one() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviecrawler.items import Credit, Movie, OtherTitle, Score
-from moviecrawler.matching.merging import complete, supersedes
+from moviecrawler.items import Credit, Movie, Offer, OtherTitle, Score
+from moviecrawler.matching.merging import complete, merged, supersedes
 from moviecrawler.sites.fields import known_fields, unknown_in_datasets
 from tests.readings import TOLD, reading, said
 from tests.runs import make_movie
@@ -100,9 +100,9 @@ def test_a_page_that_shows_the_first_of_the_cast_keeps_the_full_cast() -> None:
         return make_movie(1, credits=people)
 
     full = movie(range(1, 31))
-    for merged in (complete(movie(range(1, 19)), full), complete(full, movie(range(1, 19)))):
-        assert len(merged.people("cast")) == 30
-        assert merged.unknown_fields == []
+    for both in (complete(movie(range(1, 19)), full), complete(full, movie(range(1, 19)))):
+        assert len(both.people("cast")) == 30
+        assert both.unknown_fields == []
     assert len(complete(movie(range(1, 19)), movie(range(1, 21))).people("cast")) == 18
     assert len(complete(movie(range(13, 31)), movie(range(1, 30))).people("cast")) == 18
     assert len(complete(movie(range(1, 19)), movie(range(1, 31), 2)).people("writer")) == 1
@@ -123,3 +123,31 @@ def test_a_reading_takes_the_place_of_older_ones_only() -> None:
     assert not supersedes(at(-1), row, 0, now)
     # Of a page from the future.
     assert supersedes(at(-86_401), page, 60, now - timedelta(seconds=1))
+
+
+def test_an_older_reading_adds_what_a_newer_one_does_not_tell() -> None:
+    now = datetime(2026, 11, 1, tzinfo=UTC)
+    older = make_movie(1, scraped_at=now - timedelta(seconds=60), plot="Old.")
+    newer = replace(older, scraped_at=now, plot=None)
+    unknown = replace(newer, unknown_fields=["plot"])
+    assert merged(newer, older, 60, now) == newer
+    assert merged(older, newer, 60, now) is None
+    assert merged(older, unknown, 60, now) == replace(newer, plot="Old.")
+
+
+@pytest.mark.parametrize(
+    ("known_at", "newer_at", "seen_at"), [(5, 6, 5), (6, 5, 5), (5, None, None), (None, 6, None)]
+)
+def test_an_offer_that_a_reading_does_not_tell_of_has_the_time_when_it_was_seen(
+    known_at: int | None, newer_at: int | None, seen_at: int | None
+) -> None:
+    def day(number: int | None) -> datetime | None:
+        return None if number is None else datetime(2026, 11, number, tzinfo=UTC)
+
+    offers = [
+        Offer(provider="Lamp", kind="free"),
+        Offer(provider="Salt", kind="ads", seen_at=day(1)),
+    ]
+    known = make_movie(1, scraped_at=day(known_at), offers=offers)
+    newer = replace(known, scraped_at=day(newer_at), offers=[], unknown_fields=["offers"])
+    assert [offer.seen_at for offer in complete(newer, known).offers] == [day(seen_at), day(1)]

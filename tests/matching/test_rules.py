@@ -1,9 +1,18 @@
 """Each row of `rules.csv` decides its example."""
 
+import msgspec
 import pytest
 
 from moviecrawler.items import TitleKind
-from moviecrawler.matching.comparing import FILMS, SERIES, Rule, compare, comparison_of, decide
+from moviecrawler.matching.comparing import (
+    FILMS,
+    SERIES,
+    Evidence,
+    Rule,
+    compare,
+    comparison_of,
+    decide,
+)
 from moviecrawler.matching.facts import TitleFacts
 from moviecrawler.matching.forms import Title, prepare
 from tests import written
@@ -14,17 +23,18 @@ ROWS: list[tuple[TitleKind, Rule]] = [
 ]
 
 
-def title(site: str, text: str, kind: TitleKind) -> Title:
-    name, years, makers, extent, votes = [*text.split("|"), "", "", "", ""][:5]
+def title(site: str, text: str, kind: str) -> Title:
+    name, years, makers, extent, votes, date = [*text.split("|"), "", "", "", "", ""][:6]
     first, _, last = years.partition("-")
     return prepare(
         site,
         TitleFacts(
             title=name,
-            kind=kind,
-            year=int(first),
+            kind=None if kind == "unknown" else msgspec.convert(kind, TitleKind),
+            year=int(first) if first else None,
+            release_date=date or None,
             end_year=int(last) if last else None,
-            runtime_minutes=int(extent) if extent and kind == "movie" else None,
+            runtime_minutes=int(extent) if extent and kind != "series" else None,
             season_count=int(extent) if extent and kind == "series" else None,
             directors=[maker for maker in makers.split(", ") if maker],
             votes=int(votes) if votes else None,
@@ -69,11 +79,14 @@ def test_other_directors_and_titles_that_only_contain_the_other_are_never_accept
 
 
 @pytest.mark.parametrize(
-    ("kind", "ours", "theirs", "decision"), written.rows(__file__, "namesakes.txt")
+    ("kinds", "ours", "theirs", "points", "decision", "reasons"),
+    written.rows(__file__, "compared.txt"),
 )
-def test_titles_that_share_a_name_and_little_else_are_told_apart(
-    kind: TitleKind, ours: str, theirs: str, decision: str
+def test_two_titles_are_compared_with_reasons(
+    kinds: str, ours: str, theirs: str, points: str, decision: str, reasons: str | None
 ) -> None:
-    assert (
-        compare(title("imdb", ours, kind), title("metacritic", theirs, kind)).decision == decision
-    )
+    kind, _, other = kinds.partition("/")
+    a = title("imdb", ours, kind)
+    b = title("metacritic", theirs, other or kind)
+    match = compare(a, b, Evidence(float(points), "an id"))
+    assert (match.decision, "; ".join(match.reasons) or None) == (decision, reasons)
