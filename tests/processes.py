@@ -11,6 +11,7 @@ import faulthandler
 import logging
 import multiprocessing
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -39,12 +40,15 @@ class ForkedCommand(ForkServerProcess):
         stdout: IO[bytes] | int = subprocess.DEVNULL,
         stderr: IO[bytes] | int = subprocess.DEVNULL,
         program: str = "scrapy",
+        forks_jobs: bool = False,
     ) -> None:
-        """Take files that have a name, or DEVNULL."""
+        """Take files that have a name, or DEVNULL; a node may fork its jobs, too."""
         outputs = [
             Path(os.devnull if isinstance(file, int) else file.name) for file in (stdout, stderr)
         ]
-        super().__init__(target=_run, args=([program, *arguments], env, cwd, *outputs), daemon=True)
+        super().__init__(
+            target=_run, args=([program, *arguments], env, cwd, forks_jobs, *outputs), daemon=True
+        )
         self.args = arguments
         self.start()
 
@@ -122,8 +126,10 @@ def crawl_command(spider: str, *arguments: str, **settings: str) -> list[str]:
     return ["crawl", spider, *given, *options]
 
 
-def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -> None:
-    """Become `python -m scrapy` with arguments, or `scrapyd`."""
+def _run(
+    arguments: list[str], env: dict[str, str], cwd: Path, forks_jobs: bool, *outputs: Path
+) -> None:
+    """Become `python -m scrapy` with arguments, or `scrapyd`, or a job of that."""
     # A shell without job control has its children ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, path in enumerate(outputs, 1):
@@ -135,13 +141,18 @@ def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
-    sys.path.insert(0, str(cwd))
-    sys.argv = arguments
-    # The process that starts this one has no need of it.
+    # The process that starts this one has no need of these.
     from scrapy.cmdline import execute  # noqa: PLC0415
     from scrapyd.__main__ import main  # noqa: PLC0415
 
+    from tests.forked_jobs import fork_jobs  # noqa: PLC0415
+
     try:
+        if forks_jobs and fork_jobs():
+            runpy.run_path(sys.argv[0], run_name="__main__")
+            return
+        sys.path.insert(0, str(cwd))
+        sys.argv = arguments
         main() if arguments[0] == "scrapyd" else execute()
     finally:
         logging.shutdown()

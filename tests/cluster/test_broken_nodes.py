@@ -39,7 +39,8 @@ def breakable(
         "SCRAPYD_MAX_PROC": "1",
         "SCRAPYD_JOBS_TO_KEEP": "3",
     }
-    with cluster(tmp_path_factory.mktemp("breakable"), its_redis.url, 2, **options) as running:
+    folder = tmp_path_factory.mktemp("breakable")
+    with cluster(folder, its_redis.url, 2, forks_jobs=True, **options) as running:
         running.nodes[0].deploy(toy_egg("1", running.folder))
         yield running
 

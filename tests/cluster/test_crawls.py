@@ -56,7 +56,10 @@ def sluggish(replica_of: ReplicaOf) -> ReplicaProcess:
 def cluster_of_ours(
     tmp_path_factory: pytest.TempPathFactory, sluggish: ReplicaProcess, crawls_url: str, data: Path
 ) -> Iterator[Cluster]:
-    """Return three nodes with the project, of which tests kill some."""
+    """Return three nodes with the project, of which tests kill some.
+
+    All but the first one fork their jobs.
+    """
     options = {
         **sluggish.settings,
         "DATABASE_URL": crawls_url,
@@ -66,9 +69,11 @@ def cluster_of_ours(
     with (
         RedisServer() as redis,
         cluster(
-            tmp_path_factory.mktemp("crawls"), redis.url, 3, REDIS_URL=redis.url, **options
+            tmp_path_factory.mktemp("crawls"), redis.url, 1, REDIS_URL=redis.url, **options
         ) as made,
     ):
+        made.forks_jobs = True
+        made.add(2)
         assert made.nodes[0].deploy(project_egg(), "moviecrawler", "v1").json["spiders"] >= 3
         yield made
 

@@ -160,7 +160,10 @@ class Answer:
 
 
 class Node:
-    """One node, forked from a process that has imported what it needs."""
+    """One node, forked from a process that has imported what it needs.
+
+    Its jobs are forked likewise, or interpreters that start, as in production.
+    """
 
     def __init__(
         self,
@@ -169,10 +172,12 @@ class Node:
         name: str,
         *,
         auth: tuple[str, str] | None,
+        forks_jobs: bool = False,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.name = name
+        self.forks_jobs = forks_jobs
         self.auth = auth and (auth[0], environment.get("SCRAPYD_DEPLOY_PASSWORD", auth[1]))
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -194,7 +199,9 @@ class Node:
             (self.folder / "scrapyd.conf").symlink_to(PROJECT / "scrapyd" / "scrapyd.conf")
         with (self.folder / "node.log").open("ab") as log:
             given: Any = {"env": self.environment, "cwd": self.folder, "stdout": log, "stderr": log}
-            self.process = ForkedCommand(["--pidfile="], **given, program="scrapyd")
+            self.process = ForkedCommand(
+                ["--pidfile="], **given, program="scrapyd", forks_jobs=self.forks_jobs
+            )
 
     def wait_until_ready(self) -> None:
         def is_ready() -> bool:
@@ -292,10 +299,18 @@ class Cluster:
     """Several nodes on one Redis."""
 
     def __init__(
-        self, folder: Path, redis_url: str, *, auth: tuple[str, str] | None = None, **options: str
+        self,
+        folder: Path,
+        redis_url: str,
+        *,
+        auth: tuple[str, str] | None = None,
+        forks_jobs: bool = False,
+        **options: str,
     ) -> None:
         self.folder = folder
         self.auth = auth
+        self.forks_jobs = forks_jobs
+        """Whether nodes that are added fork their jobs."""
         # They share the eggs, so that Python compiles each once for all nodes.
         self.environment = {
             "SCRAPYD_REDIS_URL": redis_url,
@@ -308,8 +323,15 @@ class Cluster:
         """Start more nodes, and wait until they are ready; return the last one."""
         for _ in range(count):
             name = f"node{len(self.nodes) + 1}"
-            self.nodes.append(Node(self.folder / name, self.environment, name, auth=self.auth))
-            self.nodes[-1].start()
+            node = Node(
+                self.folder / name,
+                self.environment,
+                name,
+                auth=self.auth,
+                forks_jobs=self.forks_jobs,
+            )
+            self.nodes.append(node)
+            node.start()
         for node in self.nodes[-count:]:
             node.wait_until_ready()
         return self.nodes[-1]
@@ -363,7 +385,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def shared_nodes(tmp_path_factory: pytest.TempPathFactory, notes: Path) -> Iterator[list[Node]]:
-    """Return two nodes with the toy's first version."""
+    """Return two nodes with the toy's first version, of which the second one forks its jobs."""
     options = {
         "DATABASE_URL": "postgresql://store:of-the-stores@127.0.0.1:1/x",
         "SCRAPYD_DEPLOY_PASSWORD": DEPLOY_PASSWORD,
@@ -374,8 +396,10 @@ def shared_nodes(tmp_path_factory: pytest.TempPathFactory, notes: Path) -> Itera
     }
     with (
         RedisServer() as redis,
-        cluster(tmp_path_factory.mktemp("nodes"), redis.url, 2, auth=AUTH, **options) as made,
+        cluster(tmp_path_factory.mktemp("nodes"), redis.url, 1, auth=AUTH, **options) as made,
     ):
+        made.forks_jobs = True
+        made.add()
         assert made.nodes[0].deploy(toy_egg("1", notes)).json["status"] == "ok"
         yield made.nodes
 
