@@ -22,12 +22,12 @@ GROUPS = {
     "long": "takes minutes: damage at full size, many kills in a row, an image built step by step",
 }
 
-TOGETHER = "tests/cluster/"
-"""One process runs all tests of this folder that share its nodes."""
+TOGETHER = ("tests/cluster/", "tests/dashboard/test_pages.py")
+"""One process runs all tests of these that share nodes."""
 APART = ("tests/cluster/test_broken_nodes.py", "tests/cluster/test_crawls.py")
-"""Files of that folder that have nodes of their own, and so need not wait for the others."""
+"""Files of the folder that have nodes of their own, and so need not wait for the others."""
 FIRST = (
-    TOGETHER,
+    *TOGETHER,
     "tests/frontier/test_faults.py",
     "tests/commands/test_ends.py",
     "tests/politeness/test_crawls.py",
@@ -108,7 +108,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 class _ByFileOrFolder(LoadFileScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         is_together = nodeid.startswith(TOGETHER) and not nodeid.startswith(APART)
-        return TOGETHER if is_together else super()._split_scope(nodeid)
+        return TOGETHER[0] if is_together else super()._split_scope(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -4,6 +4,7 @@ import asyncio
 import html
 import json
 import re
+import shutil
 import time
 import urllib.parse
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any
 
 import psycopg2
 import pytest
+import redis
 from scrapy.settings import Settings
 
 from moviecrawler.dashboard import site
@@ -25,21 +27,22 @@ from moviecrawler.replica.collection import Collection
 from tests.page_texts import HOSTILE, figures, number, query, text_of
 from tests.passes import make_pass
 from tests.run_keys import RunKeys, SiteKeys
-from tests.services.nodes import Answer, Cluster, Node, cluster, project_egg
-from tests.services.postgres import execute, new_database
-from tests.services.redis import RedisServer
-from tests.services.replica import ForkedReplica
+from tests.services.nodes import (
+    AUTH,
+    DEPLOY_PASSWORD,
+    PASSWORD,
+    PER_DAY,
+    TITLES,
+    USER,
+    Answer,
+    Node,
+    project_egg,
+    toy_egg,
+)
+from tests.services.postgres import execute
 from tests.waiting import wait_for
 
-LOGIN = ("operator", "of-operators")
 DONE = 12
-PER_DAY = 6000
-PASSWORD = "s3cret-of-the-proxy"  # noqa: S105 - the test's own
-USER = "customer-alice"
-TITLES = 700
-PER_SECOND = 3
-"""By which the crawl goes on for 200 s: longer than all tests take on a machine that does other
-things, too."""
 PAGES = [
     *site.MENU,
     "/crawls/moviecrawler/{done}",
@@ -67,9 +70,8 @@ HEADERS = {
 class Operated:
     """What runs, and how to ask it."""
 
-    cluster: Cluster
-    redis: RedisServer
-    database_url: str
+    nodes: list[Node]
+    client: redis.Redis
     done: str
     """The job that is over."""
     running: str
@@ -77,7 +79,11 @@ class Operated:
 
     @property
     def node(self) -> Node:
-        return self.cluster.nodes[0]
+        return self.nodes[0]
+
+    @property
+    def redis_url(self) -> str:
+        return self.node.environment["REDIS_URL"]
 
     def page(self, path: str, node: Node | None = None) -> str:
         """Return a page, which must be there with all that it shows."""
@@ -104,15 +110,21 @@ class Operated:
 
     def ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Ask the database."""
-        return execute(self.database_url, statement, *values)
+        return execute(self.node.environment["DATABASE_URL"], statement, *values)
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Iterator[Operated]:
+def live(shared_nodes: list[Node], notes: Path) -> Iterator[Operated]:
     """Return a cluster with a crawl that is over, and one that runs for as long as the tests do."""
-    folder = tmp_path_factory.mktemp("operated")
+    one, two = shared_nodes
+    logs = [node.folder / "logs" / "moviecrawler" for node in shared_nodes]
+    for path in logs:
+        shutil.rmtree(path, ignore_errors=True)
+        path.parent.mkdir(exist_ok=True)
+    logs[0].mkdir()
+    logs[1].symlink_to(logs[0])
     collection = Collection(1, TITLES)
-    database_url = new_database(postgres_server)
+    database_url = one.environment["DATABASE_URL"]
     with closing(Database(database_url)) as database:
         database.open()
     script = Path(__file__).with_name("gone_wrong.sql").read_text("utf-8")
@@ -122,42 +134,26 @@ def live(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Iter
         connection.cursor() as cursor,
     ):
         cursor.execute(script, {"hostile": HOSTILE, "imdb_id": "tt99990001"})
-    proxies = [f"http://{USER}:{PASSWORD}@127.0.0.1:9", f"http://bob:{PASSWORD}@proxy.example:3128"]
-    with RedisServer() as redis, ForkedReplica(titles=TITLES, light=True) as replica:
-        options = {
-            **replica.settings,
-            "REDIS_URL": redis.url,
-            "DATABASE_URL": database_url,
-            "DATA_DIR": str(folder / "data"),
-            "CSV_ENABLED": "0",
-            "DOWNLOAD_DELAY": "0",
-            "STORE_BATCH_SECONDS": "0.3",
-            "SCRAPYD_MAX_PROC": "1",
-            "SCRAPYD_LOGS_DIR": str(folder / "logs"),
-            "SITE_BUDGETS": json.dumps(
-                {"127.0.0.1": {"per_second": PER_SECOND, "per_day": PER_DAY}}
-            ),
-            "PROXY_ORDER": json.dumps({"rottentomatoes": "direct,datacenter"}),
-            "PROXY_POOLS": json.dumps({"datacenter": {"kind": "datacenter", "urls": proxies}}),
-        }
-        with cluster(folder, redis.url, 2, auth=LOGIN, **options) as running:
-            one, two = running.nodes
-            assert one.deploy(project_egg(), "moviecrawler", "v1").json["status"] == "ok"
-            quick = {"AUTOTHROTTLE_ENABLED": "0", "FRONTIER_RUN": "over"}
-            slugs = list(collection.ids["metacritic"].values())[:DONE]
-            done = two.schedule("metacritic", "moviecrawler", quick, ids=",".join(slugs))
-            slowly = {**quick, "FRONTIER_RUN": "running"}
-            job = two.schedule(
-                "imdb", "moviecrawler", slowly, ids=",".join(collection.imdb_ids[:600])
-            )
-            wait_for(lambda: one.finished(done), 90, lambda: one.log + two.log)
-            envelope = ["parse_title", "https://www.metacritic.com/movie/killer/", {}, "page"]
-            reason = json.dumps({"reason": f"it kills {HOSTILE}", "at": round(time.time() * 1000)})
-            letter = f"{reason}\n2 1 t\n{json.dumps(envelope)}"
-            redis.client.hset(RunKeys(SiteKeys("metacritic"), "over").dead, "0" * 32, letter)
-            wait_for(lambda: _at_work(one), 60, lambda: one.log + two.log)
-            yield Operated(running, redis, database_url, done, job)
-            one.post("cancel.json", project="moviecrawler", job=job, signal="KILL")
+    with redis.Redis.from_url(one.environment["REDIS_URL"]) as client:
+        client.flushall()  # what tests of nodes have left
+        wait_for(lambda: len(two.get("nodes.json").json["nodes"]) == len(shared_nodes))
+        assert one.deploy(project_egg(), "moviecrawler", "v1").json["status"] == "ok"
+        quick = {"AUTOTHROTTLE_ENABLED": "0", "FRONTIER_RUN": "over"}
+        slugs = list(collection.ids["metacritic"].values())[:DONE]
+        done = two.schedule("metacritic", "moviecrawler", quick, ids=",".join(slugs))
+        slowly = {**quick, "FRONTIER_RUN": "running"}
+        job = two.schedule("imdb", "moviecrawler", slowly, ids=",".join(collection.imdb_ids[:600]))
+        wait_for(lambda: one.finished(done), 90, lambda: one.log + two.log)
+        envelope = ["parse_title", "https://www.metacritic.com/movie/killer/", {}, "page"]
+        reason = json.dumps({"reason": f"it kills {HOSTILE}", "at": round(time.time() * 1000)})
+        letter = f"{reason}\n2 1 t\n{json.dumps(envelope)}"
+        client.hset(RunKeys(SiteKeys("metacritic"), "over").dead, "0" * 32, letter)
+        wait_for(lambda: _at_work(one), 60, lambda: one.log + two.log)
+        yield Operated(shared_nodes, client, done, job)
+        one.post("cancel.json", project="moviecrawler", job=job, signal="KILL")
+        wait_for(lambda: not one.jobs("running"))
+        assert one.post("delproject.json", project="moviecrawler").json["status"] == "ok"
+        assert one.deploy(toy_egg("1", notes)).json["status"] == "ok"
 
 
 def _at_work(node: Node) -> bool:
@@ -188,7 +184,7 @@ def test_page_is_whole_brings_nothing_from_elsewhere_and_escapes_what_others_wro
     if path in {"/titles", "/titles/900001"}:
         assert HOSTILE in html.unescape(answer.text)
     assert "javascript:" not in answer.text
-    for secret in (PASSWORD, USER, LOGIN[1], "bob"):
+    for secret in (PASSWORD, USER, *AUTH[1:], DEPLOY_PASSWORD, "bob"):
         assert secret not in answer.text
         assert urllib.parse.quote(secret) not in answer.text
 
@@ -298,7 +294,7 @@ def test_card_has_a_chart_of_the_titles_that_were_fetched_in_each_hour_of_the_la
 def test_site_that_has_refused_us_says_until_when_and_why(live: Operated) -> None:
     end = round(time.time() + 7200)
     circuit = SiteKeys("rottentomatoes").circuit
-    live.redis.client.hset(
+    live.client.hset(
         circuit,
         mapping={"reason": f"403 {HOSTILE}", "until": 1000 * end, "trips": 1},
     )
@@ -308,16 +304,16 @@ def test_site_that_has_refused_us_says_until_when_and_why(live: Operated) -> Non
         assert f"paused until {until} : 403 {HOSTILE}" in text_of(page)
         assert f"Rotten Tomatoes is blocking us; paused until {until}" in text_of(page)
         assert "2 things need attention " in text_of(page)
-        live.redis.client.hset(circuit, "until", round(time.time() * 1000) - 1)
+        live.client.hset(circuit, "until", round(time.time() * 1000) - 1)
         assert "probing : a test request checks" in text_of(live.page("/"))
     finally:
-        live.redis.client.delete(circuit)
+        live.client.delete(circuit)
 
 
 @pytest.mark.promise("Every node's dashboard shows the same, and escapes what others wrote.")
 def test_every_node_shows_the_same_nodes_and_sites(live: Operated) -> None:
     nodes = live.node.get("nodes.json").json["nodes"]
-    for one in live.cluster.nodes:
+    for one in live.nodes:
         text = text_of(live.page("/", one))
         for node in nodes:
             pattern = (
@@ -356,7 +352,7 @@ def test_jobs_and_runs_are_those_of_the_api(live: Operated) -> None:
 
 def test_a_replay_is_among_the_runs(live: Operated) -> None:
     async def begin() -> None:
-        backend = RedisBackend.from_settings(Settings({"REDIS_URL": live.redis.url}))
+        backend = RedisBackend.from_settings(Settings({"REDIS_URL": live.redis_url}))
         worker = Worker(run=RunName("replay", "of-the-archive"), name="one")
         await backend.open(worker, None, 0)
         await backend.close()
@@ -372,7 +368,7 @@ def test_job_has_what_it_was_given_its_result_and_the_end_of_its_log_on_every_no
     done = live.node.finished(live.done)
     assert done is not None
     assert len(done["summary"]) == 5
-    for node in live.cluster.nodes:
+    for node in live.nodes:
         page = html.unescape(live.page(f"/crawls/moviecrawler/{live.done}", node))
         for line in done["summary"]:
             assert f'<span class="line">{line}</span>' in page
@@ -386,7 +382,7 @@ def test_job_has_what_it_was_given_its_result_and_the_end_of_its_log_on_every_no
 def test_job_is_scheduled_cancelled_and_run_again_by_forms_on_different_nodes(
     live: Operated,
 ) -> None:
-    one, two = live.cluster.nodes
+    one, two = live.nodes
     form = {
         "action": "schedule",
         "argument.ids": "tt0000001",
@@ -461,7 +457,12 @@ def test_run_is_resumed_dropped_and_its_dead_letters_requeued(live: Operated) ->
     arguments = describe_arguments(["tt0000001"], {"limit": "9"}, hosts)
     run = RunName("imdb", name_of_arguments(arguments))
     worker = Worker(run=run, name="w", arguments=arguments)
-    make_pass(Path("nowhere"), live.redis.url, {"a": "dead", "b": "dead", "c": ""}, worker)
+    make_pass(
+        Path("nowhere"),
+        live.redis_url,
+        {"a": "dead", "b": "dead", "c": ""},
+        worker,
+    )
     path = f"/runs/imdb/{run.name}"
     text = text_of(live.page(path))
     assert "no worker" in text

@@ -22,7 +22,9 @@ from urllib.parse import urlencode
 import pytest
 from urllib3 import encode_multipart_formdata
 
+from moviecrawler.replica.process import ReplicaProcess
 from tests.processes import ForkedCommand
+from tests.services.postgres import new_database
 from tests.services.redis import RedisServer
 from tests.shared import PROJECT
 from tests.waiting import wait_for
@@ -31,6 +33,14 @@ _LEASE_SECONDS = "4"
 """A node that died is soon replaced."""
 AUTH = ("operator", "pass:word")
 DEPLOY_PASSWORD = "of-deployers"  # noqa: S105
+PASSWORD = "s3cret-of-the-proxy"  # noqa: S105 - the test's own
+USER = "customer-alice"
+PER_DAY = 6000
+PER_SECOND = 3
+"""By which a crawl goes on for 200 s: longer than all tests take on a machine that does other
+things, too."""
+TITLES = 700
+"""Of the replica of the nodes that tests share."""
 _START_WITHIN = 240.0
 _ANSWER_WITHIN = 60.0
 
@@ -384,10 +394,28 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def shared_nodes(tmp_path_factory: pytest.TempPathFactory, notes: Path) -> Iterator[list[Node]]:
-    """Return two nodes with the toy's first version, of which the second one forks its jobs."""
+def shared_nodes(
+    tmp_path_factory: pytest.TempPathFactory,
+    notes: Path,
+    postgres_server: str,
+    replica_of: Callable[..., ReplicaProcess],
+) -> Iterator[list[Node]]:
+    """Return two nodes with the toy's first version, whose crawls go to a replica, slowly.
+
+    The second one forks its jobs.
+    """
+    folder = tmp_path_factory.mktemp("nodes")
+    proxies = [f"http://{USER}:{PASSWORD}@127.0.0.1:9", f"http://bob:{PASSWORD}@proxy.example:3128"]
     options = {
-        "DATABASE_URL": "postgresql://store:of-the-stores@127.0.0.1:1/x",
+        **replica_of(titles=TITLES, light=True).settings,
+        "CSV_ENABLED": "0",
+        "DATA_DIR": str(folder / "data"),
+        "DATABASE_URL": new_database(postgres_server),
+        "DOWNLOAD_DELAY": "0",
+        "PROXY_ORDER": json.dumps({"rottentomatoes": "direct,datacenter"}),
+        "PROXY_POOLS": json.dumps({"datacenter": {"kind": "datacenter", "urls": proxies}}),
+        "SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_second": PER_SECOND, "per_day": PER_DAY}}),
+        "STORE_BATCH_SECONDS": "0.3",
         "SCRAPYD_DEPLOY_PASSWORD": DEPLOY_PASSWORD,
         "SCRAPYD_MAX_PROC": "1",
         "SCRAPYD_NODE_URL": "http://nodes.example:6800/",
@@ -396,7 +424,7 @@ def shared_nodes(tmp_path_factory: pytest.TempPathFactory, notes: Path) -> Itera
     }
     with (
         RedisServer() as redis,
-        cluster(tmp_path_factory.mktemp("nodes"), redis.url, 1, auth=AUTH, **options) as made,
+        cluster(folder, redis.url, 1, auth=AUTH, REDIS_URL=redis.url, **options) as made,
     ):
         made.forks_jobs = True
         made.add()
