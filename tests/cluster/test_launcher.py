@@ -24,14 +24,14 @@ class Launcher(ClusterLauncher):
     """A launcher of two slots, whose calls of Redis are answered by `redis`."""
 
     def __init__(self, folder: Path) -> None:
-        folders = {"logs_dir": str(folder / "logs"), "eggs_dir": str(folder / "eggs")}
+        folders: Any = {"logs_dir": str(folder / "logs"), "eggs_dir": str(folder / "eggs")}
         options = NodeOptions(redis_url="", node_name="node1", max_proc=2, **folders)
         self.redis = Mock()
         self.redis.version.return_value = b"1"
         self.redis.eviction_fault.return_value = ""
         self.answer()
         node = SimpleNamespace(options=options, state=self.redis)
-        super().__init__(SimpleNamespace(node=node), Mock())  # type: ignore[arg-type]
+        super().__init__(SimpleNamespace(node=node), Mock())
         self._run = AsyncMock()  # type: ignore[method-assign]
         self._polling = Mock()
         self._stopped = succeed(self._polling)
