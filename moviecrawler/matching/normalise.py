@@ -227,6 +227,8 @@ def _part_number(subtitle: str) -> str | None:
     ('2', '2', '2')
     >>> _part_number("part b"), _part_number("part of the storm"), _part_number("2 towers")
     ('b', None, None)
+    >>> _part_number("second storm"), _part_number("old part"), _part_number("2 and 3")
+    (None, None, None)
     """
     words = [word for word in subtitle.split() if word != "the"]
     first, second = (*words, "", "")[:2]
@@ -251,8 +253,8 @@ def similar(one: str, other: str) -> bool:
     True
     >>> similar("rocky 2", "rocky 3"), similar("salt harbour", "salt labour")
     (False, False)
-    >>> similar("cars", "cats")
-    False
+    >>> similar("cars", "cats"), similar("salt 1 2", "salt 12")
+    (False, False)
     """
     ours = one.split()
     theirs = other.split()

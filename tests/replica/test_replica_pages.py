@@ -4,18 +4,24 @@ import gzip
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from moviecrawler.items import Entry, Site
 from moviecrawler.replica.collection import Collection
+from moviecrawler.replica.datasets import FILES, Dataset
 from moviecrawler.replica.options import TODAY
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.series import SHAPES
+from moviecrawler.replica.sources import Answer, Source
 from moviecrawler.sites import SCORE_SITES, SCOREBOARD_KINDS, SITES
 from moviecrawler.sites.ids import title_url
 from moviecrawler.sites.pages import read_page
 from moviecrawler.sites.rottentomatoes.replica import IN_THEATERS
+from tests import written
 from tests.crawling import change
 from tests.replica.client import ask
 from tests.services.replica import ReplicaOf, page_of
@@ -59,6 +65,28 @@ def test_every_page_is_read_as_its_item(site: Site) -> None:
         assert found is not None
         listed = found[0].listed.get(site, []) if movie.kind == "series" else []
         assert [replace(season, unknown_fields=[]) for season in page.seasons] == listed
+
+
+@pytest.mark.parametrize(("digest", "site", "asked"), written.rows(__file__, "bytes.txt"))
+def test_the_bytes_are_those_of_earlier_versions(
+    digest: str, site: Site, asked: str, tmp_path: Path
+) -> None:
+    collection = COLLECTION if asked.startswith("/") else Collection(1, 60, len(SHAPES))
+    source = Source(collection, light=True)
+    if asked == "datasets":
+        files = [Dataset(collection, tmp_path, name).write() for name in sorted(FILES)]
+        bodies = [gzip.decompress(file.read_bytes()) for file in files]
+    else:
+        paths = [asked]
+        if asked == "titles":
+            paths = [urlsplit(str(movie.url)).path for movie in collection.pages(site)]
+        bodies = []
+        for path in paths:
+            plain, _, query = path.partition("?")
+            answer = source.answer(site, plain, dict(parse_qsl(query)), "http://127.0.0.1:8000")
+            assert isinstance(answer, Answer)
+            bodies.append(answer.body)
+    assert sha256(b"".join(bodies)).hexdigest()[:12] == digest
 
 
 def test_films_and_series_have_the_traps_of_the_sites() -> None:
