@@ -84,3 +84,29 @@ def test_a_line_says_how_far_a_crawl_is_at_the_rate_of_the_last_minute() -> None
     for name, count in {"titles": 9, "stored": 4, "absent": 3}.items():
         crawler.stats.set_value(f"frontier/run/{name}", count)
     assert line.text(300) == "imdb 7/9"
+
+
+def test_a_line_says_what_a_crawl_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = {"gate": "", "requests": ""}
+    gate = SimpleNamespace(describe_wait=lambda: now["gate"])
+    politeness = SimpleNamespace(gates={"imdb": gate})
+    monkeypatch.setattr(progress, "is_closing", lambda engine: engine.spider == "closing")
+    monkeypatch.setattr(progress, "politeness_of", lambda _: politeness)
+    monkeypatch.setattr(progress, "describe_requests", lambda _: now["requests"])
+    crawler = get_crawler(ImdbSpider)
+    line = ProgressLine()
+    line.follow(crawler)
+    for engine, gate_waits, requests, told in (
+        ((None, "imdb"), "x", "x", ""),
+        ((1.0, None), "x", "x", ""),
+        ((1.0, "imdb"), "", "", ""),
+        ((1.0, "imdb"), "", "for an answer of imdb: 1", "; waiting for an answer of imdb"),
+        ((1.0, "imdb"), "the budget of imdb", "x", "; waiting for the budget of imdb"),
+        ((1.0, "closing"), "x", "x", "; storing what was fetched (Ctrl-C again ends at once)"),
+    ):
+        start_time, spider = engine
+        crawler.engine = SimpleNamespace(  # type: ignore[assignment]
+            start_time=start_time, spider=spider
+        )
+        now |= {"gate": gate_waits, "requests": requests}
+        assert line.text(0) == f"imdb 0/0{told}"

@@ -15,7 +15,7 @@ from moviecrawler.items import Movie
 from moviecrawler.matching.merging import complete
 from tests.pipelines.pages import METACRITIC, MOVIES, page
 from tests.readings import reading
-from tests.runs import BEGIN, make_miss, make_movie
+from tests.runs import BEGIN, led_from, make_miss, make_movie
 from tests.stored import Stored, in_order
 
 HOUR = 3600.0
@@ -134,6 +134,19 @@ def test_a_list_row_of_the_same_batch_hides_no_miss(stored: Stored) -> None:
     # A page ends an older miss of its batch, though it is too new to be stored.
     stored.write(make_movie(2, 60), make_movie(2), make_miss(2, 30), margin=HOUR)
     assert stored.misses() == 0
+
+
+def test_a_record_is_updated_when_its_page_says_something_else(
+    database: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer: dict[str, Any] = {"runtime_minutes": 99}
+    updated = []
+    for day, fields in enumerate([{}, {}, longer, {**longer, "fetch": led_from("tt0000009")}]):
+        now = BEGIN + timedelta(days=day)
+        monkeypatch.setattr("moviecrawler.database.records.utc_now", lambda now=now: now)
+        database.write(make_movie(1, scraped_at=now, **fields))
+        updated += [str(at)[:10] for (at,) in database.ask("SELECT updated_at FROM records")]
+    assert updated == ["2026-03-01", "2026-03-01", "2026-03-03", "2026-03-03"]
 
 
 def test_what_was_read_in_the_future_gives_way(stored: Stored) -> None:

@@ -11,8 +11,11 @@ from unittest.mock import Mock
 
 import msgspec
 import pytest
+from scrapy.exceptions import CloseSpider
 
 from moviecrawler.basics.errors import (
+    ClockError,
+    ConfigurationError,
     OutputError,
     RejectedError,
     TooSlowError,
@@ -20,7 +23,8 @@ from moviecrawler.basics.errors import (
 )
 from moviecrawler.database.scoreboard import match_embedded
 from moviecrawler.database.sqlite import open_sqlite
-from moviecrawler.pipelines.store import Limits, Record
+from moviecrawler.items import Movie
+from moviecrawler.pipelines.store import Limits, Record, Store
 from tests.pipelines.memory_store import MemoryStore, failing
 from tests.runs import LIMIT, make_movie, running
 from tests.stored import Stored
@@ -321,6 +325,29 @@ async def test_a_store_that_is_down_at_the_start_is_opened_later(
         await run.process(make_movie(1))
         await until(lambda: run.count("durable") == 1)
     assert "KeyError: 'unforeseen'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("error", "unreachable", "reason"),
+    [
+        (ConfigurationError("no such bucket"), "wait", "store_unavailable"),
+        (ClockError("an hour ahead"), "wait", "clock_wrong"),
+        (TransientStoreError("not up yet"), "fail", "store_unavailable"),
+    ],
+    ids=repr,
+)
+async def test_a_store_that_can_not_be_used_ends_the_crawl_at_its_start(
+    memory: MemoryStore, tmp_path: Path, error: Exception, unreachable: str, reason: str
+) -> None:
+    memory.before_open = failing(1, error)
+    run = Run(memory, tmp_path, Limits(), STORE_UNREACHABLE=unreachable)
+    with pytest.raises(CloseSpider) as ended:
+        await run.pipeline.open_spider()
+    assert ended.value.reason == reason
+    told = f"memory can't be used, so nothing is crawled: {error}"
+    assert run.stats.get_value("crawl/cause") == told
+    assert run.stats.get_value("store/memory/remark") == "memory can't be used"
+    await run.pipeline.close_spider()
 
 
 def test_records_of_a_site_that_only_other_workers_know_are_matched(
