@@ -16,7 +16,7 @@ from moviecrawler.items import ListPage
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites.rottentomatoes.replica import BROWSE_ROWS
 from moviecrawler.sites.sitemaps import MOST_LOCATIONS
-from moviecrawler.spiders.lists import MOST_PAGES
+from moviecrawler.spiders.lists import MOST_PAGES, TRENDING_SIZE
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
 from tests.answers import answer, missed, spider_of
@@ -75,19 +75,20 @@ def led_to(request: Request, body: bytes) -> tuple[list[str], list[str]]:
     "A list or sitemap that can't be read, or has no end, is told and never taken for an empty one."
 )
 @pytest.mark.parametrize(
-    ("total", "limit", "pages", "unread"),
+    ("total", "limit", "pages", "unread", "ends"),
     [
-        (3 * FINDER_ROWS, {}, 2, 0),
-        (3 * FINDER_ROWS, {"limit": str(FINDER_ROWS + 1)}, 1, 0),
-        (3 * FINDER_ROWS, {"limit": str(FINDER_ROWS)}, 0, 0),
-        (10**12, {}, MOST_PAGES - 1, 1),
-        (None, {}, 0, 1),
-        (int("9" * 400), {}, 0, 1),
+        (3 * FINDER_ROWS, {}, 2, 0, None),
+        (FINDER_ROWS + 1, {}, 1, 0, None),
+        (FINDER_ROWS, {}, 0, 0, "list"),
+        (3 * FINDER_ROWS, {"limit": str(FINDER_ROWS + 1)}, 1, 0, None),
+        (3 * FINDER_ROWS, {"limit": str(FINDER_ROWS)}, 0, 0, "reading"),
+        (10**12, {}, MOST_PAGES - 1, 1, None),
+        (None, {}, 0, 1, None),
+        (int("9" * 400), {}, 0, 1, None),
     ],
-    ids=["all", "limit", "limit of a page", "no end", "no total", "absurd total"],
 )
 def test_a_finder_leads_to_all_its_pages_at_once(
-    total: int | None, limit: dict[str, Any], pages: int, unread: int
+    total: int | None, limit: dict[str, Any], pages: int, unread: int, ends: str | None
 ) -> None:
     spider = spider_of(MetacriticSpider, list="new", **limit)
     found = answer(spider.list_request("new"), finder(total))
@@ -97,8 +98,37 @@ def test_a_finder_leads_to_all_its_pages_at_once(
     assert offsets == [FINDER_ROWS * (number + 1) for number in range(pages)]
     for page in [one for one in found if isinstance(one, ListPage)]:
         assert page.next_offset == FINDER_ROWS
-        assert page.ends == ("reading" if not pages and not unread else None)
+        assert page.ends == ends
     assert missed(spider) == unread
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_a_finder_that_goes_on_after_the_last_page_that_is_read_is_told(
+    beyond: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moviecrawler.spiders.lists.MOST_PAGES", 3)
+    spider = spider_of(MetacriticSpider, list="new")
+    found = answer(spider.list_request("new"), finder(3 * FINDER_ROWS + beyond))
+    assert len([page for page in found if isinstance(page, Request) and page.priority]) == 2
+    assert missed(spider) == beyond
+
+
+def test_the_last_page_of_a_finder_ends_the_list_or_the_reading() -> None:
+    for total, ends in ((2 * FINDER_ROWS, "list"), (2 * FINDER_ROWS + 1, "reading")):
+        spider = spider_of(MetacriticSpider, list="new", limit=str(2 * FINDER_ROWS))
+        found = answer(spider.page_request("new", NOW, FINDER_ROWS), finder(total))
+        assert [page.ends for page in found if isinstance(page, ListPage)] == [ends]
+        assert not [page for page in found if isinstance(page, Request) and page.priority]
+
+
+def test_a_list_is_read_until_it_has_enough_titles() -> None:
+    spider = spider_of(RottenTomatoesSpider, list="movies_at_home", limit="2")
+    assert not spider.has_enough_titles(1, ["m/a"])
+    assert spider.has_enough_titles(2)
+    assert spider.has_enough_titles(0, ["m/a", "m/b"])
+    spider.plan.is_due = True
+    assert not spider.has_enough_titles(TRENDING_SIZE - 1)
+    assert spider.has_enough_titles(TRENDING_SIZE)
 
 
 @pytest.mark.parametrize(
