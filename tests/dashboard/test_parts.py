@@ -16,6 +16,7 @@ from moviecrawler.catalogue.figures import SiteFigures
 from moviecrawler.cluster.jobs import Job, Outcome, Result
 from moviecrawler.cluster.state import JobStatus, NodeInfo
 from moviecrawler.dashboard.charts import history_chart
+from moviecrawler.dashboard.crawls import _fits
 from moviecrawler.dashboard.overview import (
     cards_of,
     concerns_of_jobs,
@@ -38,6 +39,7 @@ from moviecrawler.frontier.contract import (
     SiteState,
 )
 from moviecrawler.frontier.runs import run_name
+from moviecrawler.items import Amount, Award, RelatedTitle
 from moviecrawler.politeness.budgets import Budget
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.runs import make_movie
@@ -152,6 +154,61 @@ def test_pages_of_a_list_are_numbered_from_1_to_the_last_that_is_shown() -> None
     counts = ((0, 50), (0, 51), (3, 100), (3, 101), (4, 2_000))
     more = [pages[number].has_more(count) for number, count in counts]
     assert more == [False, True, False, True, False]
+
+
+def test_the_fields_of_a_record_are_shown_as_texts() -> None:
+    related = [
+        RelatedTitle(relation="similar", site_id="tt0000002", title="Lamp"),
+        RelatedTitle(relation="connection", site_id="tt0000003", title="Wick"),
+        RelatedTitle(relation="connection", site_id="tt0000004", title="Oil", connection="Follows"),
+    ]
+    movie = make_movie(
+        1,
+        season=0,
+        related=related,
+        awards=[Award(event=None, wins=1, nominations=2)],
+        amounts=[Amount(kind="opening_weekend", value=1_000, currency="USD")],
+        external_ids={"ems": "1"},
+    )
+    shown = {
+        "kind": "movie",
+        "runtime_minutes": "",
+        "season": "0",
+        "awards": "all: 1 won, 2 nominated",
+        "recommended": "Lamp",
+        "connections": "see Wick; Follows Oil",
+        "amounts": "opening weekend: 1,000 USD",
+        "external_ids": "ems 1",
+    }
+    assert shown.items() <= _details(movie).items()
+    movie = make_movie(1, title_type="tvSpecial", runtime_minutes=90)
+    assert {"kind": "tvSpecial", "runtime_minutes": "90 min"}.items() <= _details(movie).items()
+
+
+@pytest.mark.parametrize(
+    ("values", "fits"),
+    [
+        ({}, (True, True)),
+        ({"q": "WEEKLY top"}, (True, True)),
+        ({"q": "weekly other"}, (False, False)),
+        ({"q": "went wrong"}, (False, True)),
+        ({"spider": "imdb"}, (True, True)),
+        ({"spider": "due"}, (False, False)),
+        ({"result": "pending"}, (True, False)),
+        *(({"result": result}, (False, True)) for result in ("failed", "problems", "finished")),
+    ],
+    ids=str,
+)
+def test_a_job_is_found_by_its_words_its_spider_and_its_result(
+    values: dict[str, str], fits: tuple[bool, bool]
+) -> None:
+    run = {"FRONTIER_RUN": "Weekly"}
+    job = Job(project="p", spider="imdb", id="1", arguments={"list": "top"}, settings=run)
+    outcome = Outcome(ended_at=NOW, result="failed", reason="it went wrong")
+    pending = JobStatus(job=job, state="pending")
+    failed = JobStatus(job=job, state="finished", outcome=outcome)
+    request = PageRequest(values=values)
+    assert (_fits(pending, request), _fits(failed, request)) == fits
 
 
 def test_a_field_of_many_values_shows_the_first_and_how_many_more_there_are() -> None:

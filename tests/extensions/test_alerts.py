@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from scrapy.utils.test import get_crawler
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.extensions import alerts, messengers
 from moviecrawler.extensions.alerts import Alerts
-from moviecrawler.extensions.messengers import Messenger, messengers_of
+from moviecrawler.extensions.messengers import Messenger, NotSentError, messengers_of
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, scrapy
 from tests.extensions.receivers import Webhook, mail_server
@@ -228,3 +229,20 @@ def test_a_process_ends_while_apprise_waits_for_a_service() -> None:
             with connection:
                 process.communicate(b"end\n", timeout=30)
             assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "is_taken"), [(199, False), (200, True), (299, True), (300, False)]
+)
+def test_a_status_of_200_to_299_is_a_success(
+    monkeypatch: pytest.MonkeyPatch, status: int, is_taken: bool
+) -> None:
+    answer = SimpleNamespace(status_code=status)
+    monkeypatch.setattr("requests.post", lambda *_, **__: answer)
+    monkeypatch.setattr(messengers, "_PAUSE_SECONDS", (0, 0))
+    (messenger,) = messengers_of("https://hooks.example", "")
+    if is_taken:
+        messenger.send("title", "text")
+    else:
+        with pytest.raises(NotSentError, match=f"HTTP status {status}"):
+            messenger.send("title", "text")
