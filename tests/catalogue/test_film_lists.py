@@ -84,6 +84,16 @@ def test_each_row_is_a_film_or_says_why_it_is_none(
             assert f"{film.facts.title} {film.facts.year}" == expected
 
 
+def test_an_id_is_one_of_imdbs_where_the_site_says_so(tmp_path: Path) -> None:
+    film = {"title": "Salt", "year": 1999}
+    rows = [{"site_id": "tt0000007"}, {"site": "imdb"}, {"site": "imdb", "site_id": "tt0000008"}]
+    (tmp_path / "films").write_text("\n".join(json.dumps(film | row) for row in rows))
+    left_out: list[str] = []
+    (title,) = read_titles(tmp_path / "films", left_out)
+    assert title.imdb_id == "tt0000008"
+    assert left_out == ["'Salt' has no IMDb id such as tt0111161"] * 2
+
+
 @pytest.mark.parametrize(
     ("minutes", "seasons", "known"),
     [

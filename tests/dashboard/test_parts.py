@@ -27,7 +27,8 @@ from moviecrawler.dashboard.overview import (
     gate_of,
     state_of,
 )
-from moviecrawler.dashboard.pages import PageRequest
+from moviecrawler.dashboard.pages import PageRequest, RefusedError
+from moviecrawler.dashboard.schedule import _job_of_run
 from moviecrawler.dashboard.sources import Counts, Runs, Sources
 from moviecrawler.dashboard.titles import _details
 from moviecrawler.frontier.contract import (
@@ -276,6 +277,12 @@ def test_run_of_a_job_is_found_by_what_its_spider_calls_it(arguments: dict[str, 
 )
 def test_job_of_which_no_run_is_known_is_linked_to_none(job: Job) -> None:
     assert sources_of({}).run_of(job) is None
+
+
+def test_a_run_whose_arguments_nobody_knows_can_not_be_gone_on_with() -> None:
+    jobs: Any = SimpleNamespace(jobs=[])
+    with pytest.raises(RefusedError, match="what the run gone was started with is not known here"):
+        _job_of_run(sources_of({}), None, RunName("imdb", "gone"), jobs)
 
 
 def test_history_is_one_stepped_curve_a_score_out_of_100_with_a_gap_where_there_was_none() -> None:

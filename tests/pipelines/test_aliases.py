@@ -3,16 +3,19 @@
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy.settings import Settings
 
+from moviecrawler.basics.errors import TransientStoreError
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.database.aliases import valid_aliases
 from moviecrawler.database.connection import Database
+from moviecrawler.database.sqlite import FILE
 from moviecrawler.items import Credit, Movie, Score
 from tests.runs import BEGIN, led_from, make_miss, title
 from tests.services.postgres import execute
@@ -98,6 +101,16 @@ def test_an_alias_is_followed_for_90_days(days: float, is_followed: bool, databa
     database.write(renamed("m/salt", "m/salt_harbour", 91, 90))
     assert aliases(database, BEGIN + 179 * DAY) == {"m/salt": "m/salt_harbour"}
     assert len(database.board()) == 1
+
+
+def test_without_a_database_of_this_version_there_are_no_aliases(tmp_path: Path) -> None:
+    settings = Settings({"DATA_DIR": str(tmp_path)})
+    assert valid_aliases(settings, SITE, BEGIN) == {}
+    (tmp_path / FILE).touch()
+    assert valid_aliases(settings, SITE, BEGIN) == {}
+    (tmp_path / FILE).write_bytes(b"no database" * 1_000)
+    with pytest.raises(TransientStoreError, match="file is not a database"):
+        valid_aliases(settings, SITE, BEGIN)
 
 
 def test_a_title_that_was_renamed_twice_is_one_row(database: Stored) -> None:
