@@ -36,7 +36,9 @@ class Launcher(ClusterLauncher):
         self._polling = Mock()
         self._stopped = succeed(self._polling)
 
-    async def call(self, function: Any, *arguments: Any, **options: Any) -> Any:  # type: ignore[override]
+    async def call(  # type: ignore[override]
+        self, function: Any, *arguments: Any, **options: Any
+    ) -> Any:
         return function(*arguments, **options)
 
     def answer(self, next_end: float = 60.0, **given: Any) -> None:

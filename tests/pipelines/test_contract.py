@@ -6,6 +6,7 @@ It comes back whole, and of each field the newest page that tells it counts.
 import random
 from datetime import timedelta
 from functools import reduce
+from typing import Any
 
 import pytest
 

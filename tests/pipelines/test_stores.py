@@ -23,10 +23,9 @@ from moviecrawler.basics.errors import (
 )
 from moviecrawler.database.scoreboard import match_embedded
 from moviecrawler.database.sqlite import open_sqlite
-from moviecrawler.items import Movie
-from moviecrawler.pipelines.store import Limits, Record, Store
+from moviecrawler.pipelines.store import Limits, Record
 from tests.pipelines.memory_store import MemoryStore, failing
-from tests.runs import LIMIT, make_movie, running
+from tests.runs import LIMIT, Run, make_movie, running
 from tests.stored import Stored
 from tests.waiting import until
 
