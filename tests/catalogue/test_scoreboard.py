@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -168,13 +169,14 @@ def test_the_command_says_in_a_sentence_why_it_has_nothing_to_print(
     assert "Traceback" not in ran.log
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Path:
-    """Return a DATA_DIR with some titles, and a list of two of them."""
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a DATA_DIR with some titles, and a list of two of them, which is only read."""
+    folder = tmp_path_factory.mktemp("board")
     older = title("imdb", "tt0000005", "Amélie's Lamp", Score(kind="imdb", value=9, count=99))
     older.year = 1999
-    scoreboard(tmp_path, *LAMP, ALONE, FORMULA, older, make_list({"tt0000004": 1, "tt0000005": 2}))
-    return tmp_path
+    scoreboard(folder, *LAMP, ALONE, FORMULA, older, make_list({"tt0000004": 1, "tt0000005": 2}))
+    return folder
 
 
 COLUMNS = ("--columns", "title,year", "--format", "csv")
@@ -226,11 +228,13 @@ def test_a_condition_is_the_same_in_both_databases_and_ends_after_a_while(
         list(read_board(tables, BoardQuery(where=f"year < {endless}")).rows)
 
 
-def test_a_title_is_shown_on_all_sites_with_its_history(board: Path) -> None:
+def test_a_title_is_shown_on_all_sites_with_its_history(board: Path, tmp_path: Path) -> None:
+    grown = tmp_path / "grown"
+    shutil.copytree(board, grown)
     newer = replace(LAMP[0], scraped_at=datetime(2026, 3, 9, 12, 30, tzinfo=UTC))
     newer.scores = [replace(IMDB, value=7.9, count=2_000_000), OLDER]
-    scoreboard(board, newer)
-    shown = run(board, "the", "lamp").output
+    scoreboard(grown, newer)
+    shown = run(grown, "the", "lamp").output
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     assert lines[0] == "The Lamp (2001), movie"
     assert "IMDb IMDb rating 7.9 2,000,000 2026-03-09" in lines
@@ -238,14 +242,14 @@ def test_a_title_is_shown_on_all_sites_with_its_history(board: Path) -> None:
     history = lines[lines.index("Since (UTC) Site Score Value Count") :]
     assert "2026-03-01 00:00 IMDb IMDb rating 8.1 1,234,567" in history
     assert history[-1] == "2026-03-09 12:30 IMDb IMDb rating 7.9 2,000,000"
-    told = json.loads(run(board, "tt0000001", "--format", "json").output)
+    told = json.loads(run(grown, "tt0000001", "--format", "json").output)
     assert [site["site"] for site in told["sites"]] == ["imdb", "rottentomatoes", "metacritic"]
     assert told["history"][-1]["value"] == 7.9
-    several = run(board, "A", "l")
+    several = run(grown, "A", "l")
     assert several.code == 1
     assert "2 titles are 'A l'; give an id, or more words" in several.log
     assert "tt0000005" in several.output
-    nothing = run(board, "no", "such")
+    nothing = run(grown, "no", "such")
     assert (nothing.code, nothing.output) == (1, "")
     assert "holds no title 'no such'" in nothing.log
 

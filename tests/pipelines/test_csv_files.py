@@ -18,7 +18,7 @@ from moviecrawler.basics.errors import ConfigurationError, OutputError
 from moviecrawler.basics.texts import neutralise
 from moviecrawler.database.sqlite import open_sqlite, read_sqlite
 from moviecrawler.extensions.summary import _stores
-from moviecrawler.items import Credit
+from moviecrawler.items import Credit, Movie
 from moviecrawler.pipelines.csv_export import export
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.sqlite import SqliteStore
@@ -236,29 +236,44 @@ def people_and_indexes(folder: Path) -> list[list[tuple[Any, ...]]]:
         return [connection.execute(query).fetchall() for query in queries]
 
 
-@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "signal"])
-def test_a_load_that_is_broken_off_is_ended_when_the_database_is_opened_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_killed: bool
-) -> None:
-    monkeypatch.setattr("moviecrawler.pipelines.sqlite.MOST_TITLES_AT_THE_END", 1)
+def some_movies() -> list[Movie]:
+    """Return movies of which one has a person without a name."""
     movies = [make_movie(number, age=number) for number in range(1, 151)]
     movies[5].credits[1].name = None
-    one_by_one = tmp_path / "one by one"
+    return movies
+
+
+@pytest.fixture(scope="module")
+def stored_one_by_one(tmp_path_factory: pytest.TempPathFactory) -> list[list[tuple[Any, ...]]]:
+    """Return what a database has after crawls of a single movie each."""
+    folder = tmp_path_factory.mktemp("one by one")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("moviecrawler.pipelines.sqlite.MOST_TITLES_AT_THE_END", 1)
+        for movie in some_movies():
+            write(folder, movie, with_csv=False)
+    return people_and_indexes(folder)
+
+
+@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "signal"])
+def test_a_load_that_is_broken_off_is_ended_when_the_database_is_opened_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stored_one_by_one: list[list[tuple[Any, ...]]],
+    is_killed: bool,
+) -> None:
+    monkeypatch.setattr("moviecrawler.pipelines.sqlite.MOST_TITLES_AT_THE_END", 1)
     killed = tmp_path / "killed"
-    for folder in (one_by_one, killed):
-        folder.mkdir()
-    for movie in movies:
-        write(one_by_one, movie, with_csv=False)
+    killed.mkdir()
     unfinished = SqliteStore(killed)
     unfinished.open()
-    unfinished.write([record_of(movie) for movie in movies])
+    unfinished.write([record_of(movie) for movie in some_movies()])
     if not is_killed:
         unfinished.hurry()
         unfinished.close()
     assert people_and_indexes(killed)[1] == []
     assert not list(killed.glob("*.csv"))
     open_sqlite(killed).close()
-    assert people_and_indexes(killed) == people_and_indexes(one_by_one)
+    assert people_and_indexes(killed) == stored_one_by_one
     unfinished.close()
 
 
