@@ -3,14 +3,11 @@
 Others import and crawl at the same time.
 """
 
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
-import psycopg2
 import pytest
 import redis
 
@@ -20,6 +17,7 @@ from tests.catalogued import Catalogued
 from tests.crawling import change, crawl
 from tests.due_crawls import Due
 from tests.run_keys import SiteKeys
+from tests.services.postgres import away
 from tests.services.replica import IDS, TITLES, ForkedReplica
 from tests.waiting import LONGEST, wait_for
 
@@ -170,25 +168,6 @@ def test_a_database_that_goes_away_in_the_middle_of_a_crawl_costs_only_time(slow
     assert "Traceback" not in slow.log
     assert set(slow.pages().values()) == {1}
     assert_all_fetched(slow)
-
-
-@contextmanager
-def away(database_url: str) -> Iterator[None]:
-    """Let nobody into a database, and throw out who is in it."""
-    parts = urlsplit(database_url)
-    name = parts.path.lstrip("/")
-    with closing(psycopg2.connect(urlunsplit(parts._replace(path="/postgres")))) as connection:
-        connection.autocommit = True
-        with connection.cursor() as cursor:
-            cursor.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
-            try:
-                cursor.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
-                    (name,),
-                )
-                yield
-            finally:
-                cursor.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
 
 
 def test_imports_and_boosts_in_the_middle_of_a_crawl_disturb_neither(slow: Due) -> None:

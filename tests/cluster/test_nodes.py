@@ -25,6 +25,7 @@ from tests.services.nodes import (
     ran,
     toy_egg,
 )
+from tests.services.postgres import away
 from tests.waiting import wait_for
 
 HOSTILE = {"name": "renamed", "x": "a=b -s LOG_FILE=/x", "y": "--help", "z": 'é"\n$(id)'}
@@ -206,15 +207,15 @@ def test_reason_of_a_job_is_the_error_that_ended_it_and_its_result_follows(
     one, two = nodes
     assert one.deploy(project_egg(), "moviecrawler").json["status"] == "ok"
     film: dict[str, Any] = {"project": "moviecrawler", "ids": "movie/the-kettle"}
-    nowhere = {"DATABASE_URL": "postgresql://127.0.0.1:1/x"}
-    jobs = [
-        one.schedule("metacritic", settings=nowhere, **film),
-        two.schedule("metacritic", "moviecrawler", list="nonsense"),
-        two.schedule("metacritic", settings={"FRONTIER_LEASE": "0"}, **film),
-    ]
-    away, argument, setting = one.wait_for_end(*jobs)
-    assert away["reason"].startswith("store_unavailable: postgres can't be used, so nothing is")
-    assert (away["result"], away["exit_code"]) == ("failed", 1)
+    with away(one.environment["DATABASE_URL"]):
+        jobs = [
+            one.schedule("metacritic", **film),
+            two.schedule("metacritic", "moviecrawler", list="nonsense"),
+            two.schedule("metacritic", settings={"FRONTIER_LEASE": "0"}, **film),
+        ]
+        unstored, argument, setting = one.wait_for_end(*jobs)
+    assert unstored["reason"].startswith("store_unavailable: postgres can't be used, so nothing is")
+    assert (unstored["result"], unstored["exit_code"]) == ("failed", 1)
     assert "list is 'nonsense'" in argument["reason"]
     assert "FRONTIER_LEASE is '0'" in setting["reason"]
     for ended in (argument, setting):

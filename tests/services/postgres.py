@@ -9,7 +9,7 @@ import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit, urlunsplit
@@ -108,6 +108,25 @@ LOCK_WAITS = (
     "(SELECT pid FROM pg_stat_activity WHERE datname = current_database())"
 )
 """How many locks of a database are waited for."""
+
+
+@contextmanager
+def away(database_url: str) -> Iterator[None]:
+    """Let nobody into a database, and throw out who is in it."""
+    parts = urlsplit(database_url)
+    name = parts.path.lstrip("/")
+    with closing(psycopg2.connect(urlunsplit(parts._replace(path="/postgres")))) as connection:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
+            try:
+                cursor.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+                    (name,),
+                )
+                yield
+            finally:
+                cursor.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
 
 
 def execute(url: str, statement: str, *values: object) -> list[tuple[object, ...]]:
