@@ -13,7 +13,6 @@ LEFT JOIN (
         count(*) AS titles
     FROM records r
     WHERE r.scraped_at > %(now)s - make_interval(hours => %(hours)s)
-        AND r.scraped_at <= %(now)s
         AND r.source <> 'list'
     GROUP BY r.site, ago
 ) AS fetched ON fetched.site = named.site AND fetched.ago = hour.ago

@@ -171,8 +171,7 @@ BEGIN
                 JOIN records older ON older.newer_id = s.record_id
                 WHERE s.title_id = ANY (ids)
                 UNION
-                SELECT 'imdb', n.imdb_id FROM titles n
-                WHERE n.title_id = ANY (ids) AND n.imdb_id IS NOT NULL
+                SELECT 'imdb', n.imdb_id FROM titles n WHERE n.title_id = ANY (ids)
             ) of JOIN records part ON part.site = of.site AND part.series_id = of.site_id
         )
     ) p
@@ -338,7 +337,7 @@ BEGIN
     WHERE title_id = former;
     PERFORM sync_catalogue(ARRAY[former, target]);
     UPDATE title_sites SET id_source = 'given', id_verified = true
-    WHERE title_id = target AND site = of_site AND site_id = of_id;
+    WHERE site = of_site AND site_id = of_id;
     RETURN target;
 END
 $$;

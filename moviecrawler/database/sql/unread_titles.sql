@@ -16,7 +16,7 @@ SELECT t.title_id, (to_jsonb(t) || jsonb_build_object(
     END))::text
 FROM titles t
 WHERE t.title_id = ANY (%(titles)s)
-    AND t.imdb_id IS NOT NULL AND t.title IS NOT NULL AND t.kind IS NOT NULL
-    AND t.kind <> 'episode'
+    AND t.imdb_id IS NOT NULL AND t.title IS NOT NULL
+    AND t.kind <> 'episode'  -- nor null
     AND NOT EXISTS (SELECT FROM records r WHERE r.title_id = t.title_id AND r.site = 'imdb')
 ORDER BY t.title_id

@@ -1,0 +1,196 @@
+-- Titles of three sites, for both databases. Rows that come first are often not those that count:
+-- what is chosen of several is told by an ORDER BY alone.
+INSERT INTO titles (title_id, imdb_id, title, original_title, kind, year, popularity) VALUES
+    (1, 'tt0111161', 'The Lamp', 'La Lámpara', 'movie', 2001, 60),
+    (2, 'tt0000002', 'Amélie''s Lamp', NULL, 'movie', 1999, 50),
+    (3, NULL, 'Lamp, The', NULL, 'movie', 2001, 0),
+    (4, 'tt0000004', 'Unseen', NULL, 'movie', NULL, 0),
+    (5, 'tt0000005', 'The Best', NULL, 'movie', 2001, 80),
+    (6, NULL, 'The Tie', NULL, 'movie', 2001, 0),
+    (7, 'tt0000007', 'Divided', NULL, 'movie', 2003, 0),
+    (8, 'tt0000008', 'Praised', NULL, 'movie', 2003, 0),
+    (10, 'tt0000010', 'Salt Harbour', NULL, 'series', 2010, 70),
+    (11, 'tt0000011', 'Stone Orchard', NULL, 'series', 2011, 0),
+    (12, NULL, 'Lantern', NULL, 'series', 2012, 0);
+
+INSERT INTO titles (title_id, title, kind, series_title_id, season, episode) VALUES
+    (23, 'One (page)', 'episode', 10, 1, 1),
+    (24, 'Two (page)', 'episode', 10, 1, 2),
+    (25, 'Pilot', 'episode', 10, 1, 1),
+    (26, 'Salt Harbor: Season 1', 'season', 10, 1, NULL),
+    (27, 'Season 1', 'season', 10, 1, NULL),
+    (28, 'Salt Harbor: Season 2', 'season', 10, 2, NULL),
+    (29, 'Season 1', 'season', NULL, 1, NULL),
+    (30, 'Gone, Too', 'episode', NULL, 1, 1),
+    (31, 'Season 1', 'season', NULL, 1, NULL),
+    (32, 'Stone Orchard: Season 1', 'season', 11, 1, NULL);
+
+INSERT INTO records (record_id, title_id, site, site_id, url, title, kind, year, source,
+    scraped_at, updated_at) VALUES
+    (101, 1, 'metacritic', 'movie/the-lamp', 'u101', 'The Lamp (MC)', 'movie', 2002, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-03-05T00:00:00+00:00'),
+    (102, 1, 'rottentomatoes', 'm/the_lamp', 'u102', 'The Lamp (RT)', 'movie', NULL, 'page',
+        '2026-02-02T00:00:00+00:00', '2026-02-02T00:00:00+00:00'),
+    (103, 1, 'imdb', 'tt0111161', 'u103', 'The Lamp', 'movie', 2001, 'page',
+        '2026-02-03T00:00:00+00:00', '2026-03-01T00:00:00+00:00'),
+    (105, 2, 'imdb', 'tt0000002', 'u105', 'Amélie''s Lamp', 'movie', 1999, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-03-02T00:00:00+00:00'),
+    (106, 3, 'rottentomatoes', 'm/lamp', 'u106', 'Lamp, The', 'movie', 2001, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (107, 4, 'imdb', 'tt0000004', 'u107', 'Unseen', 'movie', NULL, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (108, 4, 'metacritic', 'movie/unseen', 'u108', 'Unseen', 'movie', NULL, 'list',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (109, 5, 'rottentomatoes', 'm/best', 'u109', 'The Best', 'movie', 2001, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (110, 5, 'imdb', 'tt0000005', 'u110', 'The Best', 'movie', 2001, 'dataset',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (111, 2, 'rottentomatoes', 'm/amelie', 'u111', 'Amélie', 'movie', 1999, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (112, 6, 'rottentomatoes', 'm/tie', 'u112', 'The Tie', 'movie', 2001, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (113, 7, 'imdb', 'tt0000007', 'u113', 'Divided', 'movie', 2003, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (114, 8, 'imdb', 'tt0000008', 'u114', 'Praised', 'movie', 2003, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (120, 10, 'metacritic', 'tv/salt-harbour', 'u120', 'Salt Harbor', 'series', 2010, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (121, 10, 'rottentomatoes', 'tv/salt_harbour', 'u121', 'Salt Harbour (RT)', 'series', 2010,
+        'page', '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (122, 10, 'imdb', 'tt0000010', 'u122', 'Salt Harbour', 'series', 2010, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (133, 12, 'metacritic', 'tv/lantern', 'u133', 'Lantern', 'series', 2012, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00');
+INSERT INTO records (record_id, title_id, newer_id, site, site_id, url, title, kind, source,
+    scraped_at, updated_at) VALUES
+    (104, NULL, 103, 'imdb', 'tt0000099', 'u104', 'The Lamp (draft)', 'movie', 'page',
+        '2026-01-01T00:00:00+00:00', '2026-01-01T00:00:00+00:00');
+INSERT INTO records (record_id, title_id, site, site_id, url, title, kind, year, series_id,
+    series_title, season, episode, episode_count, source, scraped_at, updated_at) VALUES
+    (123, 23, 'imdb', 'tt0000101', 'u123', 'One (page)', 'episode', 2010, 'tt0000010',
+        'Salt Harbour', 1, 1, NULL, 'page', '2026-02-01T00:00:00+00:00',
+        '2026-02-01T00:00:00+00:00'),
+    (124, 24, 'imdb', 'tt0000102', 'u124', 'Two (page)', 'episode', 2010, 'tt0000010',
+        'Salt Harbour', 1, 2, NULL, 'page', '2026-02-01T00:00:00+00:00',
+        '2026-02-01T00:00:00+00:00'),
+    (125, 25, 'rottentomatoes', 'tv/salt_harbour/s01/e01', 'u125', 'Pilot', 'episode', 2010,
+        'tv/salt_harbour', 'Salt Harbour', 1, 1, NULL, 'page', '2026-02-01T00:00:00+00:00',
+        '2026-02-01T00:00:00+00:00'),
+    (126, 26, 'metacritic', 'tv/salt-harbour/season-1', 'u126', 'Salt Harbor: Season 1', 'season',
+        2010, 'tv/salt-harbour', 'Salt Harbor', 1, NULL, 2, 'page', '2026-02-01T00:00:00+00:00',
+        '2026-02-01T00:00:00+00:00'),
+    (127, 27, 'rottentomatoes', 'tv/salt_harbour/s01', 'u127', 'Season 1', 'season', NULL,
+        'tv/salt_harbour', 'Salt Harbour', 1, NULL, NULL, 'page', '2026-02-01T00:00:00+00:00',
+        '2026-02-01T00:00:00+00:00'),
+    (128, 28, 'metacritic', 'tv/salt-harbour/season-2', 'u128', 'Salt Harbor: Season 2', 'season',
+        2011, 'tv/salt-harbour', 'Salt Harbor', 2, NULL, NULL, 'list', '2026-02-01T00:00:00+00:00',
+        '2026-02-01T00:00:00+00:00'),
+    (129, 29, 'rottentomatoes', 'tv/gone/s01', 'u129', 'Season 1', 'season', 2013, 'tv/gone',
+        'Gone', 1, NULL, NULL, 'page', '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (130, 30, 'rottentomatoes', 'tv/gone/s01/e01', 'u130', 'Gone, Too', 'episode', 2013, 'tv/gone',
+        'Gone', 1, 1, NULL, 'page', '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (131, 31, 'rottentomatoes', 'tv/lost/s01', 'u131', 'Season 1', 'season', 2014, 'tv/lost',
+        'Lost', 1, NULL, NULL, 'page', '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00'),
+    (132, 32, 'metacritic', 'tv/stone-orchard/season-1', 'u132', 'Stone Orchard: Season 1',
+        'season', 2011, 'tv/stone-orchard', 'Stone Orchard', 1, NULL, NULL, 'page',
+        '2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00');
+UPDATE records SET runtime_minutes = 100, genres = '["Drama"]' WHERE record_id = 103;
+UPDATE records SET genres = '["Drama","Comedy"]' WHERE record_id = 105;
+UPDATE records SET genres = '["Crime"]' WHERE record_id = 110;
+
+-- IMDb and Metacritic show scores of the other sites, too.
+INSERT INTO scores (record_id, kind, value, count) VALUES
+    (101, 'metascore', 80, 40),
+    (101, 'metacritic_user', 7, 300),
+    (101, 'tomatometer', 61, 8),
+    (102, 'popcornmeter', 88, 500),
+    (102, 'tomatometer_top', 95, 10),
+    (103, 'imdb', 8, 1000),
+    (103, 'metascore', 79, 38),
+    (103, 'tomatometer', 60, 9),
+    (104, 'imdb', 5, 20),
+    (105, 'imdb', 6, 700),
+    (105, 'metascore', 60, 10),
+    (111, 'tomatometer', 20, 10),
+    (111, 'popcornmeter', 40, 10),
+    (106, 'tomatometer', 99, 10),
+    (106, 'popcornmeter', 99, 10),
+    (109, 'tomatometer', 90, 100),
+    (109, 'popcornmeter', 90, 10),
+    (110, 'imdb', 9, 5000),
+    (110, 'metascore', 90, 20),
+    (112, 'tomatometer', 90, 10),
+    (112, 'popcornmeter', 90, 10),
+    (113, 'imdb', 9, 50),
+    (113, 'metascore', 20, 10),
+    (114, 'imdb', 6, 80),
+    (114, 'metascore', 90, 10),
+    (120, 'metascore', 90, 10),
+    (120, 'metacritic_user', 9, 10),
+    (121, 'tomatometer', 90, 10),
+    (121, 'popcornmeter', 90, 10),
+    (122, 'imdb', 9.5, 100),
+    (123, 'imdb', 8.2, 12),
+    (124, 'imdb', 9.9, NULL),
+    (125, 'imdb', 1, 999),
+    (125, 'tomatometer', 70, 7),
+    (126, 'metascore', 75, 8),
+    (127, 'tomatometer', 85, 20),
+    (129, 'tomatometer', 50, 5);
+INSERT INTO score_history (record_id, kind, since, value, count) VALUES
+    (103, 'imdb', '2026-01-02T00:00:00+00:00', 8.1, 900),
+    (103, 'imdb', '2026-02-03T00:00:00+00:00', 8, 1000),
+    (103, 'metascore', '2026-01-02T00:00:00+00:00', 79, 38),
+    (104, 'imdb', '2026-01-01T00:00:00+00:00', 5, 20),
+    (105, 'imdb', '2026-02-01T00:00:00+00:00', 6, 700);
+
+INSERT INTO credits (record_id, role, position, person_id, name, character) VALUES
+    (101, 'cast', 1, NULL, 'Odile Farrow', NULL),
+    (101, 'writer', 1, NULL, 'Ann Other', NULL),
+    (103, 'cast', 2, 'nm3', 'Second Player', 'The Keeper'),
+    (103, 'cast', 1, 'nm2', 'First Player', NULL),
+    (103, 'cast', 11, 'nm9', 'Eleventh Player', NULL),
+    (103, 'director', 1, 'nm1', 'Odile Farrow', NULL),
+    (103, 'director', 2, 'nm5', NULL, NULL),
+    (105, 'director', 2, 'nm7', 'A Second Director', NULL),
+    (105, 'director', 1, 'nm1', 'Odile Farrow', NULL),
+    (105, 'writer', 1, 'nm1', 'Odile Farrow', NULL),
+    (106, 'director', 1, NULL, 'Ann Other', NULL),
+    (110, 'writer', 1, 'nm1', 'Odile Farrow', NULL),
+    (122, 'creator', 1, 'nm4', 'A Creator', NULL),
+    (122, 'director', 1, 'nm6', 'A Director', NULL);
+INSERT INTO other_titles (record_id, position, title) VALUES
+    (103, 1, 'The Lamp'),
+    (103, 2, 'La Lampe'),
+    (103, 3, 'A Lamp'),
+    (105, 1, 'Die Lampe');
+
+INSERT INTO imdb_episodes (imdb_id, series_imdb_id, season, episode, title, year, rating, votes)
+VALUES
+    ('tt0000104', 'tt0000010', 1, 1, 'One Again', 2010, 2, 10),
+    ('tt0000101', 'tt0000010', 1, 1, 'One', 2010, 8, 10),
+    ('tt0000102', 'tt0000010', 1, 2, 'Two', 2010, 9, 30),
+    ('tt0000103', 'tt0000010', NULL, NULL, 'Special', 2010, 7, 5),
+    ('tt0000105', 'tt0000010', 0, 1, 'Outtakes', 2011, NULL, NULL),
+    ('tt0000111', 'tt0000011', 1, 1, 'Uno', 2011, 5, 5),
+    ('tt0000991', 'tt0000999', 1, 1, 'Stray', 2011, 5, 5);
+
+-- IMDb's pass of 15 February is under way. Both Metacritic and Rotten Tomatoes have a tv/lantern.
+INSERT INTO lists (site, list_name, pass_at, computed, read_at) VALUES
+    ('imdb', 'top', '2026-02-02T00:00:00+00:00', false, '2026-02-02T00:00:00+00:00'),
+    ('imdb', 'pop', '2026-02-18T00:00:00+00:00', true, '2026-02-18T00:00:00+00:00'),
+    ('metacritic', 'top', '2026-02-20T00:00:00+00:00', false, '2026-02-20T00:00:00+00:00'),
+    ('metacritic', 'metascore', '2026-02-05T00:00:00+00:00', false, '2026-02-05T00:00:00+00:00'),
+    ('rottentomatoes', 'series', '2026-02-05T00:00:00+00:00', false, '2026-02-05T00:00:00+00:00');
+INSERT INTO list_entries (site, list_name, pass_at, rank, site_id) VALUES
+    ('imdb', 'top', '2026-01-01T00:00:00+00:00', 5, 'tt0000005'),
+    ('imdb', 'top', '2026-01-01T00:00:00+00:00', 6, 'tt0111161'),
+    ('imdb', 'top', '2026-01-01T00:00:00+00:00', 7, 'tt0000002'),
+    ('imdb', 'top', '2026-02-02T00:00:00+00:00', 3, 'tt0111161'),
+    ('imdb', 'top', '2026-02-02T00:00:00+00:00', 1, 'tt0111161'),
+    ('imdb', 'top', '2026-02-15T00:00:00+00:00', 1, 'tt0000005'),
+    ('imdb', 'pop', '2026-02-18T00:00:00+00:00', 4, 'tt0000002'),
+    ('metacritic', 'top', '2026-02-20T00:00:00+00:00', 7, 'movie/the-lamp'),
+    ('metacritic', 'top', '2026-02-20T00:00:00+00:00', 8, 'tv/lantern'),
+    ('metacritic', 'metascore', '2026-02-05T00:00:00+00:00', 3, 'movie/the-lamp'),
+    ('rottentomatoes', 'series', '2026-02-05T00:00:00+00:00', 2, 'tv/lantern');
