@@ -27,6 +27,8 @@ from moviecrawler.politeness.ledger import Refusal
 from tests.run_keys import RunKeys, SiteKeys
 
 RUN = RunName("imdb", "run")
+ANOTHER = RunName("replay", "another")
+OVER = RunName("replay", "over")
 DAY_SECONDS = 86_400.0
 Part = Literal["state", "requests", "seen", "titles", "letters", "workers", "everything"]
 """What may be lost of a queue."""
@@ -129,6 +131,55 @@ class OutsideOfSqlite:
         self.path = folder / FILE
         self.clock = Clock()
         self.backend = SqliteBackend(folder, self.clock)
+        self.others: list[int] = []
+        """The numbers of runs beside the one that is tested."""
+        self.before: dict[str, list[Any]] = {}
+        self.is_disturbed = False
+        """Whether a test has changed the times of all runs, or has deleted them."""
+
+    async def begin_others(self) -> None:
+        """Begin two runs beside the one that is tested: with all that there may be of one.
+
+        One is over. The other one's site has refused us, and it may have been lost once.
+        """
+        over = worker(run=OVER, lease_seconds=0)
+        await begin(self.backend, over, "a")
+        await bury_next(self.backend, over)
+        await self.backend.requeue(OVER, "a")
+        one = worker(run=ANOTHER, limit=9, lease_seconds=1e6)
+        await begin(self.backend, one, *"abcdefg")
+        for _ in range(2):
+            await bury_next(self.backend, one)
+        await self.backend.requeue(ANOTHER, "b")
+        await take(self.backend, one, 2)
+        await self.backend.ask(ANOTHER.site, UNLIMITED, charge=True)
+        await self.backend.ask(ANOTHER.site, UNLIMITED, refusal=Refusal("another", 9999))
+        await self.backend.exchange_bans(ANOTHER.site, {"proxy": "{}"})
+        await self.end_leases("c")
+        self.execute("UPDATE runs SET is_restored = 1")
+        self.others = [run for (run,) in self.execute("SELECT run FROM runs")]
+        self.before = self.rows_of_others()
+
+    def rows_of_others(self) -> dict[str, list[Any]]:
+        """Return all rows of these runs, and of their site."""
+        of_runs = ("runs", "requests", "seen", "limited_titles", "letters", "workers")
+        rows = {
+            table: self.execute(f"SELECT * FROM {table} WHERE run IN (?, ?)", *self.others)  # noqa: S608
+            for table in of_runs
+        }
+        for table in ("sites", "bans"):
+            of_site = f"SELECT * FROM {table} WHERE site = ?"  # noqa: S608
+            rows[table] = self.execute(of_site, ANOTHER.site)
+        return rows
+
+    def check_others(self) -> None:
+        """Check that no step of the run that is tested has changed the other ones."""
+        if not self.is_disturbed:
+            assert self.rows_of_others() == self.before
+
+    def is_ours(self) -> str:
+        """Return the condition of rows that are of no other run."""
+        return f"run NOT IN ({', '.join(map(str, self.others))})"
 
     def execute(self, statement: str, *parameters: object) -> list[Any]:
         """Run a statement as another program does."""
@@ -136,13 +187,15 @@ class OutsideOfSqlite:
             return database.execute(statement, parameters).fetchall()
 
     async def end_leases(self, *ids: str) -> None:
-        ended = "UPDATE requests SET lease_until = 1 WHERE id = ? AND lease_until IS NOT NULL"
+        leased = f"lease_until IS NOT NULL AND {self.is_ours()}"
+        ended = f"UPDATE requests SET lease_until = 1 WHERE id = ? AND {leased}"  # noqa: S608
         for id_ in ids:
             self.execute(ended, id_)
 
     async def lose(self, part: Part) -> None:
         if part == "everything":
             self.path.unlink()
+            self.is_disturbed = True
             return
         statements: dict[Part, str] = {
             "state": "DELETE FROM runs",
@@ -152,10 +205,11 @@ class OutsideOfSqlite:
             "letters": "DELETE FROM letters",
             "workers": "DELETE FROM workers",
         }
-        self.execute(statements[part])
+        self.execute(f"{statements[part]} WHERE {self.is_ours()}")
 
     async def expire(self) -> None:
         self.clock.ahead += 7 * DAY_SECONDS + 10
+        self.is_disturbed = True
 
     async def lives_for(self, seconds: float) -> bool:
         self.clock.ahead += seconds
@@ -170,18 +224,20 @@ class OutsideOfSqlite:
         return letters != []
 
     async def end_pause(self) -> None:
-        self.execute("UPDATE sites SET until = ?", self.clock() - 1)
+        self.execute("UPDATE sites SET until = ? WHERE site = ?", self.clock() - 1, RUN.site)
 
     async def begin_next_day(self) -> None:
-        self.execute("UPDATE sites SET day = day - 1")
+        self.execute("UPDATE sites SET day = day - 1 WHERE site = ?", RUN.site)
 
     async def set_clock_back(self, seconds: float) -> None:
         self.clock.ahead -= seconds
+        self.is_disturbed = True
 
     async def where(self) -> Where:
         if not self.path.exists():
             return set(), set()
-        rows = self.execute("SELECT id, lease_until IS NULL FROM requests")
+        of_run = f"SELECT id, lease_until IS NULL FROM requests WHERE {self.is_ours()}"  # noqa: S608
+        rows = self.execute(of_run)
         queued = {id_ for id_, is_queued in rows if is_queued}
         return queued, {id_ for id_, _ in rows} - queued
 

@@ -95,6 +95,7 @@ SET lease_until = NULL,
     END,
     deliveries = max(0, deliveries - 1)
 FROM ends
-WHERE ends.request = requests.number AND ends.kind IN ('back', 'last');
+-- What is done or dead was deleted above.
+WHERE ends.request = requests.number;
 
 -- include end

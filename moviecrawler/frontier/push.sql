@@ -29,7 +29,7 @@ SELECT json(
 
 -- New titles, as long as the limit allows more.
 INSERT INTO limited_titles (run, title, number)
-SELECT :run, title, last_number + row_number() OVER (ORDER BY min(position))
+SELECT :run, title, last_number + row_number() OVER ()
 FROM pushes, (
     SELECT coalesce(max(number), 0) AS last_number FROM limited_titles WHERE run = :run
 )
@@ -45,8 +45,7 @@ LIMIT max(
 );
 
 DELETE FROM pushes
-WHERE is_new
-    AND title <> ''
+WHERE title <> ''
     AND json_extract(:given, '$.worker.limit') IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM limited_titles WHERE run = :run AND title = pushes.title);
 

@@ -29,7 +29,9 @@ from moviecrawler.frontier.redis_client import connect
 from moviecrawler.politeness.budgets import UNLIMITED, Budget
 from moviecrawler.politeness.ledger import Refusal
 from tests.backends import (
+    ANOTHER,
     DAY_SECONDS,
+    OVER,
     RUN,
     Outside,
     OutsideOfRedis,
@@ -69,9 +71,13 @@ ONCE = worker("one", is_once=True)
 @pytest.fixture(params=["sqlite", "redis"])
 async def outside(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Outside]:
     """Return each of the backends, with what may befall its queue."""
-    if request.param == "sqlite":
+    if request.param == "sqlite alone":
+        yield OutsideOfSqlite(tmp_path)
+    elif request.param == "sqlite":
         file = OutsideOfSqlite(tmp_path)
+        await file.begin_others()
         yield file
+        file.check_others()
         await file.close()
     else:
         client = connect(request.getfixturevalue("redis_url"))
@@ -252,6 +258,28 @@ async def test_limit_counts_titles_by_their_ids_and_not_requests(backend: Backen
     await expect(backend, limited, requested=5, titles=3)  # with the arguments
 
 
+async def test_limit_lets_the_first_titles_through_and_counts_nothing_else(
+    backend: Backend,
+) -> None:
+    limited = worker(limit=1)
+    await begin(backend, limited)
+    list_page = Push(LISTS, "list", "[]")
+    assert await backend.push(limited, [list_page, *pushes("b", "a")]) == 0
+    assert await take_ids(backend, limited, 9) == ["list", "b"]
+    assert await backend.push(limited, [Push(TITLES, "page-of-b", "[]", title="b")]) == 0
+    assert await take_ids(backend, limited, 9) == ["page-of-b"]
+
+
+async def test_a_letter_that_was_requeued_takes_no_title_from_the_limit(backend: Backend) -> None:
+    await bury(backend, "a")
+    assert await backend.requeue(RUN, "a")
+    limited = worker(limit=1)
+    assert await open_now(backend, limited) is None
+    await take_arguments(backend, limited)
+    assert await backend.push(limited, pushes("a", "b")) == 1
+    assert await take_ids(backend, limited, 9) == ["a", "b"]
+
+
 async def test_limit_holds_for_each_pass(backend: Backend) -> None:
     limited = worker(limit=1)
     for title in ("a", "b"):
@@ -402,6 +430,17 @@ async def test_a_letter_of_an_earlier_pass_is_not_taken_from_the_account_of_a_la
     await expect(backend, ONE, requested=2, stored=1, dead=0, lost=0)
 
 
+async def test_a_lease_that_is_over_ends_nothing_though_nobody_has_it_now(
+    backend: Backend, outside: Outside
+) -> None:
+    await begin(backend, ONE, "a")
+    [first] = await take(backend, ONE, 1)
+    await outside.end_leases("a")
+    await backend.take(TWO)
+    await backend.finish(ONE, [done(first, failed=1)])
+    assert await outside.where() == ({"a"}, set())
+
+
 @pytest.mark.promise(
     "Any worker may be killed: others get what it held, no title is lost and none doubled."
 )
@@ -518,7 +557,7 @@ async def test_dead_letters_outlive_passes_until_they_are_dropped(backend: Backe
     assert not await backend.drop_letter(RunName("imdb", "another"), "b")
     assert await letter_ids(backend) == ["b"]
     every = [letter async for letter in backend.dead_letters()]
-    assert [letter.id for letter in every] == ["b"]
+    assert [letter.id for letter in every if letter.run == RUN] == ["b"]
     assert [letter async for letter in backend.dead_letters("metacritic")] == []
 
 
@@ -598,6 +637,8 @@ async def test_a_letter_that_is_requeued_after_its_pass_waits_for_the_next_one(
     assert await backend.requeue(RUN, "a")
     assert not await backend.requeue(RUN, "a")
     assert await letter_ids(backend) == ["b"]
+    await backend.finish(ONE, [End(id="a", kind="done", number=1, outcomes={"stored": 1})])
+    assert (await backend.open(TWO, 1.0, 0.0)).over_at is not None
     await expect_report(backend, requeued=1, dead_letters=1, state="finished", is_current=True)
     await expect(backend, ONE, open=0, dead=2)  # it reopens nothing
 
@@ -615,6 +656,8 @@ async def test_a_letter_that_waits_for_the_next_pass_joins_none_with_another_one
     await bury(backend, "a", "b")
     assert await backend.requeue(RUN, "a")
     await backend.push(ONE, pushes("c"))  # by a worker that was only slow
+    assert not await backend.requeue(RUN, "a")
+    assert not await backend.drop_letter(RUN, "a")
     assert await backend.requeue(RUN, "b")
     assert await take_ids(backend, ONE, 9) == ["c", "b"]
     await expect_report(backend, requeued=1, dead_letters=0)
@@ -625,6 +668,9 @@ async def test_a_run_whose_name_was_chosen_is_reopened_for_its_letters_alone(
 ) -> None:
     await bury(backend, "a", "b")
     assert await backend.requeue(RUN, "a")
+    with pytest.raises(ConfigurationError):
+        await open_now(backend, worker(arguments="ids=b", is_once=True))
+    await expect_report(backend, requeued=1)
     assert await open_now(backend, ONCE) is None
     deliveries = await take(backend, ONCE, 9)
     assert ids(deliveries) == ["a"]
@@ -757,6 +803,7 @@ async def test_a_run_lives_for_a_week_after_the_pause_of_its_site(
 # --- Reports ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("outside", ["sqlite alone", "redis"], indirect=True)
 async def test_nothing_is_reported_of_an_empty_frontier_and_nothing_made(
     backend: Backend, tmp_path: Path
 ) -> None:
@@ -788,7 +835,8 @@ async def test_runs_are_reported_by_site_and_from_the_one_that_began_first(
     for name in names:
         await begin(backend, worker(run=name), "a")
         await asyncio.sleep(0.01)
-    runs = (await backend.read({})).runs
+    others = {ANOTHER.name, OVER.name}
+    runs = [run for run in (await backend.read({})).runs if run.run not in others]
     assert [(run.site, run.run) for run in runs] == [*names[2:], *names[:2]]
     assert all(run.ended_at is None and run.arguments == "ids=a" for run in runs)
     assert [run.run for run in (await backend.read({}, "imdb")).runs] == ["second", "a third"]
@@ -839,7 +887,7 @@ async def test_a_run_that_is_dropped_leaves_its_dead_letters(backend: Backend) -
     assert (report.dead_letters, report.requeued, report.account.requested) == (1, 0, 0)
     assert report.state == "finished"
     await backend.drop_letter(RUN, "b")
-    assert len((await backend.read({})).runs) == 1
+    assert len((await backend.read({}, RUN.site)).runs) == 1
     await begin(backend, worker(arguments="ids=b"), "a")
     await expect(backend, ONE, requested=2)
 

@@ -17,23 +17,29 @@ import pytest
 
 from moviecrawler.basics.errors import ConfigurationError, FrontierError, FrontierFullError
 from moviecrawler.frontier import queue_file
-from moviecrawler.frontier.contract import ARGUMENTS, RunName
+from moviecrawler.frontier.contract import ARGUMENTS, TERMS, RunName, Worker
 from moviecrawler.frontier.sqlite_backend import FILE, LOCKS, SqliteBackend
 from moviecrawler.politeness.budgets import UNLIMITED
 from tests.backends import (
+    ANOTHER,
     DAY_SECONDS,
+    RUN,
     OutsideOfSqlite,
     account_of,
     begin,
+    bury_next,
     charge,
     dead,
     done,
     expect,
+    expect_report,
     files,
     finish_all,
     is_all_done,
+    letter_ids,
     open_now,
     pushes,
+    refuse,
     report_of,
     store,
     stored,
@@ -565,3 +571,126 @@ async def test_what_is_unused_for_a_week_is_deleted_when_any_run_is_opened(
     file_side.clock.ahead += 30 * DAY_SECONDS
     await open_now(queue, worker("other", run=RunName("metacritic", "other")))
     assert file_side.execute("SELECT * FROM letters") == []
+
+
+# --- What is the queue's own ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("next_one", "renew"), [(ONE, []), (TWO, ["a"])])
+async def test_a_lease_is_renewed_by_its_worker_alone_and_only_where_it_says_so(
+    queue: SqliteBackend, file_side: OutsideOfSqlite, next_one: Worker, renew: list[str]
+) -> None:
+    await begin(queue, ONE, "a")
+    await take(queue, ONE, 1)
+    await file_side.end_leases("a")
+    [delivery] = await take(queue, next_one, 1, renew)
+    assert (delivery.id, delivery.number) == ("a", 2)
+
+
+async def test_who_leaves_gives_back_what_it_has_and_nothing_of_others(
+    queue: SqliteBackend,
+) -> None:
+    await begin(queue, ONE, "a", "b")
+    assert await take_ids(queue, ONE, 1) == ["a"]
+    assert await take_ids(queue, TWO, 1) == ["b"]
+    await queue.leave(ONE)
+    assert await take_ids(queue, worker("three"), 9) == ["a"]
+
+
+async def test_a_run_that_is_not_over_is_joined_though_something_of_it_was_lost(
+    queue: SqliteBackend, file_side: OutsideOfSqlite
+) -> None:
+    await begin(queue, ONE, "a", "b")
+    file_side.execute("DELETE FROM requests WHERE id = 'b'")
+    assert await open_now(queue, TWO) is None
+    await expect(queue, TWO, requested=3, open=1)
+
+
+async def test_letters_are_listed_as_they_died_and_not_when_they_are_old(
+    queue: SqliteBackend, file_side: OutsideOfSqlite
+) -> None:
+    await begin(queue, ONE, "b", "a", "c")
+    await bury_next(queue, ONE)
+    await bury_next(queue, ONE)
+    assert await letter_ids(queue) == ["b", "a"]
+    file_side.clock.ahead += TERMS.died_seconds + 1
+    await queue.take(ONE)
+    assert (await queue.ids(RUN)).died == set()
+    file_side.clock.ahead += 31 * DAY_SECONDS
+    await queue.take(ONE)
+    assert await letter_ids(queue) == []
+    await expect_report(queue, dead_letters=0)
+
+
+async def test_letters_wait_for_the_next_pass_in_the_order_in_which_they_were_requeued(
+    queue: SqliteBackend,
+) -> None:
+    await begin(queue, ONE, "a", "b", "c")
+    for _ in range(3):
+        await bury_next(queue, ONE)
+    for letter in ("c", "a", "b"):
+        assert await queue.requeue(RUN, letter)
+    assert await open_now(queue, ONE) is None
+    await take_arguments(queue, ONE)
+    assert await take_ids(queue, ONE, 9) == ["c", "a", "b"]
+
+
+async def test_of_letters_that_are_requeued_at_one_moment_each_joins_its_own_pass(
+    tmp_path: Path,
+) -> None:
+    queue = SqliteBackend(tmp_path, lambda: 1e9)
+    for run in (RUN, RunName("imdb", "other")):
+        one = worker(run=run)
+        await begin(queue, one, "a", "b")
+        await bury_next(queue, one)
+        await bury_next(queue, one)
+        assert await queue.requeue(run, "a")  # which waits, as the run is over
+        await queue.push(one, pushes("c"))
+    assert await queue.requeue(RUN, "b")
+    assert await take_ids(queue, ONE, 9) == ["c", "b"]
+    assert await take_ids(queue, worker(run=RunName("imdb", "other")), 9) == ["c"]
+    await queue.close()
+
+
+async def test_an_unknown_letter_keeps_no_run(
+    queue: SqliteBackend, file_side: OutsideOfSqlite
+) -> None:
+    await begin(queue, ONE, "a")
+    file_side.clock.ahead += 3 * DAY_SECONDS
+    assert not await queue.requeue(RUN, "none")
+    assert not await file_side.lives_for(4.1 * DAY_SECONDS)
+
+
+async def test_a_run_that_expires_leaves_its_letters_and_all_that_others_have(
+    queue: SqliteBackend, file_side: OutsideOfSqlite
+) -> None:
+    def rows() -> list[object]:
+        tables = ("requests", "seen", "limited_titles", "workers")
+        return [
+            file_side.execute(f"SELECT * FROM {table} WHERE {file_side.is_ours()}")  # noqa: S608
+            for table in tables
+        ]
+
+    await file_side.begin_others()
+    one = worker(limit=9)
+    await begin(queue, one, "a", "b")
+    file_side.clock.ahead += 6 * DAY_SECONDS
+    await take(queue, one, 1)
+    await refuse(queue, 3 * DAY_SECONDS)
+    ours = rows()
+    file_side.clock.ahead += 2 * DAY_SECONDS
+    assert await queue.requeue(ANOTHER, "a")
+    assert rows() == ours
+    report = await report_of(queue, ANOTHER)
+    assert (report.account.requested, report.requeued) == (0, 1)
+    assert (await queue.ids(ANOTHER)).open == set()
+
+
+async def test_a_clock_that_goes_back_by_less_than_a_second_moves_nothing(
+    queue: SqliteBackend, file_side: OutsideOfSqlite
+) -> None:
+    await begin(queue, ONE, "a")
+    started = file_side.execute("SELECT started_at FROM runs")
+    file_side.clock.ahead -= 0.5
+    await queue.take(ONE)
+    assert file_side.execute("SELECT started_at FROM runs") == started
