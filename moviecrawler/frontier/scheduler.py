@@ -267,7 +267,7 @@ class FrontierScheduler(BaseScheduler):
         except (FrontierError, TimeoutError) as error:
             self._log.warning(
                 "Queue unavailable, last acknowledgements lost (%s); rerun fetches them again",
-                error or "no reply in time",
+                str(error) or "no reply in time",
             )
         stats = self.crawler.stats
         stats.set_value("dupefilter/filtered", self.outbox.dropped)

@@ -1,10 +1,11 @@
 """What a worker decides at each step, without a crawl and without a queue."""
 
+import asyncio
 import time
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import AsyncMock, Mock
+from unittest.mock import AsyncMock, MagicMock, Mock
 
 import pytest
 from scrapy import Request
@@ -12,7 +13,12 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.basics.errors import ConfigurationError, FrontierError, TransientStoreError
+from moviecrawler.basics.errors import (
+    ConfigurationError,
+    FrontierError,
+    FrontierFullError,
+    TransientStoreError,
+)
 from moviecrawler.frontier import scheduler as module
 from moviecrawler.frontier.contract import (
     ARGUMENTS,
@@ -32,6 +38,7 @@ from moviecrawler.options import FrontierOptions
 from moviecrawler.politeness.budgets import SiteReply
 from moviecrawler.politeness.gate import Closure
 
+AWAY = FrontierError("away")
 URL = "https://www.imdb.com/title/tt0000001/"
 
 
@@ -56,6 +63,7 @@ class Scheduler(FrontierScheduler):
     crawler: Any
     gate: Any
     _log: Any
+    _slot: Any
     _worker: Any
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,6 +178,79 @@ def test_a_request_that_may_have_killed_two_workers_is_alone(
         worker.hold(page(), number)
     worker._feeding = worker.hold(None)
     assert worker._lease_quota() == quota
+
+
+@pytest.mark.parametrize(
+    ("ready", "is_holding", "quiet", "lease", "want"),
+    [
+        (16, True, 0.0, 60.0, 16),
+        (17, True, 0.0, 60.0, None),
+        (17, False, 0.0, 60.0, 15),
+        (32, False, 0.0, 60.0, None),
+        (32, True, 4.9, 60.0, None),
+        (32, True, 5.1, 60.0, 0),
+        (32, True, 1.1, 4.0, 0),
+    ],
+)
+async def test_more_is_leased_when_half_is_sent_and_a_heartbeat_is_sent_in_time(
+    worker: Scheduler, ready: int, is_holding: bool, quiet: float, lease: float, want: int | None
+) -> None:
+    worker.options = FrontierOptions(lease=lease)
+    worker._last_take = time.monotonic() - quiet
+    worker._ready.extend([page()] * ready)
+    if is_holding:
+        worker.hold(page())
+    worker._take = AsyncMock()  # type: ignore[method-assign]
+    await worker._step()
+    assert [call.args[0] for call in worker._take.await_args_list] == (
+        [] if want is None else [want]
+    )
+    assert worker._slot.wake.called
+
+
+@pytest.mark.parametrize(("pages", "reasons"), [(8, []), (9, ["recycled"]), (10, ["recycled"])])
+async def test_a_worker_is_recycled_after_its_pages(
+    worker: Scheduler, pages: int, reasons: list[str]
+) -> None:
+    worker.options = FrontierOptions(max_pages=9)
+    worker._pages = pages
+    worker._take = AsyncMock()  # type: ignore[method-assign]
+    await worker._step()
+    assert worker.reasons == reasons
+    assert not worker._slot.wake.called
+
+
+async def test_a_full_queue_is_told_that_the_worker_lives(worker: Scheduler) -> None:
+    worker.outbox = Mock(send=AsyncMock(side_effect=FrontierFullError("full")))
+    worker._take = AsyncMock()  # type: ignore[method-assign]
+    with pytest.raises(FrontierFullError):
+        await worker._step()
+    worker._take.assert_awaited_once_with(0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "numbers", "is_sent"),
+    [
+        ({"_was_refused_more": True}, [1], True),
+        ({"closing": True}, [1], True),
+        ({}, [3], True),  # it is leased alone
+        ({}, [1], False),
+        ({"_was_refused_more": True}, [], False),
+        ({"_was_refused_more": True, "_ready": [page()]}, [1], False),
+    ],
+)
+def test_stores_write_at_once_when_nothing_more_comes(
+    worker: Scheduler, changed: dict[str, Any], numbers: list[int], is_sent: bool
+) -> None:
+    for name, value in changed.items():
+        setattr(worker, name, value)
+    for number in numbers:
+        worker.hold(page(), number)
+    for in_progress in (0, 1):
+        worker._slot.in_progress = in_progress
+        worker._hurry_stores()
+    sent = worker.crawler.signals.send_catch_log.call_args_list
+    assert [call.kwargs["is_all_fetched"] for call in sent] == ([True, False] if is_sent else [])
 
 
 # --- When a crawl ends ----------------------------------------------------------------------------
@@ -327,6 +408,71 @@ def test_the_end_of_a_lease_is_counted(
     assert {name: worker.stat(name) for name in stats} == stats
     assert [waiting.end.kind for waiting in worker.outbox.ends] == [kind]
     assert worker._wake.is_set()  # it holds no other
+
+
+def test_a_request_is_queued_or_goes_on_under_its_lease(worker: Scheduler, spider: Any) -> None:
+    title = spider.title_request("tt0000001", None)
+    assert worker.enqueue_request(title)  # no run is joined
+    assert worker.has_pending_requests()
+    assert (worker.next_request(), worker._pages) == (title, 1)
+    worker._task = Mock()
+    assert worker.enqueue_request(title)
+    assert (len(worker), [push.title for push in worker.outbox.pushes]) == (0, ["tt0000001"])
+    assert worker._wake.is_set()
+    lease = worker.hold(title)
+    again = title.copy()
+    assert worker.enqueue_request(again)
+    assert (list(worker._ready), lease.request) == ([again], again)
+    worker._tracker.leases.clear()  # it was given back
+    assert not worker.enqueue_request(again)
+    assert worker.reasons == []
+    assert not worker.enqueue_request(page(callback=worker._finish))
+    assert (worker.reasons, worker._has_unqueueable) == (["frontier_failed"], True)
+    worker.closing = True
+    assert worker.next_request() is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "crawled", "kind"),
+    [({}, 2, "done"), ({"closing": True}, 0, "back"), ({"_has_unqueueable": True}, 2, "back")],
+)
+async def test_the_arguments_are_done_when_all_that_they_name_is_queued(
+    worker: Scheduler, changed: dict[str, Any], crawled: int, kind: str
+) -> None:
+    for name, value in changed.items():
+        setattr(worker, name, value)
+    named = MagicMock()
+    named.__aiter__.return_value = [page(), page()]
+    worker.spider.requests_of_arguments.return_value = named
+    await worker._queue_arguments(worker.hold(None))
+    assert worker.crawler.engine.crawl.call_count == crawled
+    assert [waiting.end.kind for waiting in worker.outbox.ends] == [kind]
+    worker.spider.requested_ids.clear.assert_called_once_with()
+
+
+@pytest.mark.parametrize(
+    ("error", "told"), [(None, None), (TimeoutError(), "no reply in time"), (AWAY, "away")]
+)
+async def test_a_worker_that_closes_gives_back_what_it_holds(
+    worker: Scheduler, error: Exception | None, told: str | None
+) -> None:
+    worker._task = asyncio.create_task(asyncio.sleep(0))
+    worker._seed_task = Mock()
+    worker._take = AsyncMock()  # type: ignore[method-assign]
+    worker.backend.finish = AsyncMock(side_effect=error)
+    worker.backend.leave = AsyncMock()
+    worker.account = Account(requested=9, stored=3, open=1)
+    request = page()
+    lease = worker.hold(request)
+    worker._ready.append(request)
+    await worker._close()
+    assert (lease.kind, len(worker._ready)) == ("back", 0)
+    worker._seed_task.cancel.assert_called_once_with()
+    assert worker.backend.finish.await_count == 1
+    assert worker.backend.leave.await_count == worker._take.await_count == (error is None)
+    assert [call.args[1] for call in worker._log.warning.call_args_list] == ([told] if told else [])
+    assert (worker.stat("frontier/run/stored"), worker.stat("frontier/run/lost")) == (3, 5)
+    assert worker.stat("dupefilter/filtered") == 0
 
 
 # --- Feeding a run --------------------------------------------------------------------------------
