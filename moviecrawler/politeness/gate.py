@@ -79,13 +79,13 @@ class Closure:
     site: str
     kind: Condition | Literal["unreachable"]
     reason: str
-    until: float | None = None
-    """Unix time, as far as it is known."""
+    until: float = math.inf
+    """Unix time; infinite where it is not known."""
 
     @property
     def sentence(self) -> str:
         """Why the site is not asked, and until when."""
-        if self.until is None:
+        if self.until == math.inf:
             return self.reason
         return f"{self.reason}; {self.site} is paused until {utc_text(self.until)}"
 
@@ -197,7 +197,7 @@ class Gate:
         """
         is_new = self.terms.is_shared and not self._has_asked
         shared = self._shared_closure
-        if is_new or (shared is not None and (shared.until or 0.0) <= self._clock()):
+        if is_new or (shared is not None and shared.until <= self._clock()):
             await self.ask()
         self.check_open()
         try:
@@ -343,7 +343,7 @@ class Gate:
         self._is_probing = False
         until = self._clock() + pause_seconds
         closure = self._shared_closure
-        if closure is not None and closure.kind == "refused" and (closure.until or 0.0) >= until:
+        if closure is not None and closure.kind == "refused" and closure.until >= until:
             return
         self._shared_closure = Closure(site=self.site, kind="refused", reason=reason, until=until)
         self._report(self.ask(refusal=Refusal(reason, pause_seconds)))

@@ -4,12 +4,14 @@ import asyncio
 import logging
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from scrapy import Request
 from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import Response
 
+from moviecrawler.basics.errors import FrontierError
 from moviecrawler.politeness.gate import Closed, Disallowed
 from moviecrawler.politeness.meta import CLOSED_META
 from moviecrawler.spiders.metacritic import MetacriticSpider
@@ -260,11 +262,15 @@ async def test_after_a_last_attempt_without_answer_robots_txt_decides_whose_faul
     assert await send(chain, "movie/b/") == ["200"]
     world.robots[HOME] = DownloadTimeoutError("no answer")
     request = Request(f"{HOME}/movie/a/", meta={"site": "metacritic", "retry_times": 1})
+    assert len(world.times("/robots.txt")) == 2  # not after an earlier attempt
+    waiting = asyncio.create_task(send(chain, "movie/b/"))
     with pytest.raises(Closed) as closed:
         await chain.download(request)
     assert request.meta[CLOSED_META] is closed.value
     assert closed.value.is_put_last
     assert chain.politeness.gate.unreachable_seconds == 0
+    assert await waiting == ["Closed"]
+    assert world.paths == [*["/movie/a/"] * 2, "/movie/b/", "/movie/a/"]
     assert await send(chain, "movie/b/") == ["Closed"]
 
 
@@ -290,6 +296,25 @@ async def test_a_fault_of_this_worker_hides_no_refusal_and_a_refusal_no_fault(
     await asyncio.sleep(40)
     assert sick.politeness.gate.unreachable_seconds is None  # it was reached meanwhile
     assert sick.politeness.gate.closure.kind == "refused"
+
+
+async def test_a_queue_that_fails_is_asked_again_until_the_patience_is_over(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    chain = world.crawl()
+    gate = chain.politeness.gate
+    gate.ledger = Mock(ask=AsyncMock(side_effect=FrontierError("away")), close=AsyncMock())
+    asking = asyncio.create_task(gate.ask())
+    gate.report_refusal("metacritic is blocking us (status 403)", 60)
+    await asyncio.sleep(599.5)
+    assert gate.ledger.ask.await_count == 2 * 600
+    assert (caplog.text.count("away; trying again"), chain.engine.reasons) == (1, [])
+    await asyncio.sleep(1)
+    assert chain.engine.reasons == ["frontier_unreachable"]
+    assert caplog.text.count("the last report did not reach the queue") == 1
+    assert gate.closure.kind == "refused"
+    with pytest.raises(Closed, match="the crawl ends"):
+        await asking
 
 
 # --- Refused --------------------------------------------------------------------------------------
