@@ -1,6 +1,6 @@
 """The cluster's state in a real Redis: nothing is lost, nothing is done twice at once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
@@ -189,6 +189,27 @@ def test_each_change_makes_a_new_version_and_figures_of_memory_make_none(
     other.client.close()
 
 
+def test_what_becomes_of_nodes_and_their_jobs_is_a_change(state: ClusterState) -> None:
+    def changes(step: Callable[[], object]) -> bool:
+        before = state.version()
+        step()
+        return state.version() != before
+
+    member = a_takes_a_job(state, "b").queue_member
+    assert changes(lambda: dies(state, "a", "b"))
+    beat(state, "a", "")
+    assert changes(lambda: beat(state, "a", member)), "it has the job again"
+    assert not changes(lambda: beat(state, "a", member))
+    began(state, 11)
+    assert changes(lambda: beat(state, "a", "")), "it never got the job"
+    take(state, "a")
+    state.leave("a")
+    assert changes(lambda: beat(state, "b")), "the job is given back"
+    take(state, "b")
+    state.client.delete(keys.JOBS)
+    assert changes(lambda: beat(state, "b", "")), "the job is lost"
+
+
 # --- Leases ---------------------------------------------------------------------------------------
 
 
@@ -262,6 +283,13 @@ def test_silence_of_one_node_is_its_death_and_silence_of_all_is_redis_own(
     assert list(state.snapshot().lost) == dead
     beat(state, "a", "")
     assert state.snapshot().lost == {}, "it is back"
+    dies(state, "a", "b")  # the next silence is that of one node
+    now = state.now() * 1000
+    state.client.zadd(keys.LOST, {"c": now - 86_400_001, "d": now - 86_300_000})
+    beat(state, "b")
+    assert {*state.snapshot().lost} == {"a", "d"}, "a day is over"
+    assert [node.name for node in state.snapshot().nodes] == ["b"]
+    assert state.client.hkeys(keys.NODE_INFOS) == [b"b"]
 
 
 def test_node_that_was_found_dead_keeps_its_job_unless_another_has_begun_it(
