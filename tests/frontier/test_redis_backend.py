@@ -7,11 +7,13 @@ import msgspec
 import pytest
 
 from moviecrawler.frontier.contract import End, Push
+from moviecrawler.politeness.budgets import UNLIMITED
 from tests.backends import (
     DAY_SECONDS,
     RUN,
     OutsideOfRedis,
     begin,
+    charge,
     dead,
     expect,
     finish_all,
@@ -26,6 +28,7 @@ from tests.backends import (
     take,
     worker,
 )
+from tests.run_keys import LAYOUT, bans_key
 
 ONE = worker("one")
 TWO = worker("two")
@@ -135,6 +138,30 @@ async def test_keys_of_a_run_expire_a_week_after_their_last_use_and_letters_afte
     assert len(keys) >= 6
     for key in keys:
         days = 30 if key.decode() == redis_side.keys.dead else 7
+        lifetime = await redis_side.client.ttl(key)
+        assert (days - 0.1) * DAY_SECONDS < lifetime <= days * DAY_SECONDS, key
+
+
+async def test_keys_of_a_site_expire_when_nothing_of_them_counts(
+    redis_side: OutsideOfRedis,
+) -> None:
+    backend = redis_side.backend
+    await begin(backend, ONE, "a")
+    await backend.finish(ONE, [dead(one) for one in await take(backend, ONE, 9)])
+    assert await backend.requeue(RUN, "a")
+    await charge(backend, UNLIMITED)
+    await refuse(backend, DAY_SECONDS)
+    await backend.take(ONE)
+    await backend.keep_robots("http://h", "")
+    await backend.exchange_bans("imdb", {"a": "{}"})
+    for key, days in (
+        (redis_side.keys.site.budget, 2),
+        (redis_side.keys.site.circuit, 1 + 14),
+        (f"robots:{LAYOUT}:http://h", 7),
+        (bans_key("imdb"), 30),
+        (redis_side.keys.requeued, 30),
+        (redis_side.keys.state, 7 + 1),  # it waits for the end of the pause
+    ):
         lifetime = await redis_side.client.ttl(key)
         assert (days - 0.1) * DAY_SECONDS < lifetime <= days * DAY_SECONDS, key
 
