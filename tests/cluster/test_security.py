@@ -10,6 +10,7 @@ from contextlib import closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from twisted.web.test.requesthelper import DummyRequest
@@ -23,6 +24,7 @@ from tests.checkout import run
 from tests.services.nodes import AUTH, DEPLOY_PASSWORD, Node, toy_egg
 from tests.shared import PROJECT
 
+KNOWN: Any = {"redis_url": "redis://x", "username": "u", "password": "p"}
 HOSTILE = "x<img src=x onerror=alert(1)>\"'&"
 
 # --- Credentials ----------------------------------------------------------------------------------
@@ -88,6 +90,66 @@ def test_node_without_a_password_answers_by_its_own_name_only(host: str, is_answ
     request.requestHeaders.setRawHeaders("host", [host])
     assert (refusal(options, request, b"listprojects.json") is None) == is_answered
     assert refusal(options, request, b"healthz") is None
+
+
+@pytest.mark.promise("Without the password nobody gets anything from a node.")
+@pytest.mark.parametrize(
+    ("deploy_password", "user", "password", "service", "code"),
+    [
+        ("", "u", "p", "jobs", None),
+        ("", "u", "p", "addversion.json", None),
+        ("", "u", "", "jobs", 401),
+        ("", "u", "", "addversion.json", 401),
+        ("", "x", "p", "addversion.json", 401),
+        ("d", "u", "p", "jobs", None),
+        ("d", "u", "p", "delproject.json", 403),
+        ("d", "u", "d", "delproject.json", None),
+        ("d", "u", "d", "jobs", None),
+        ("d", "x", "d", "delproject.json", 401),
+        ("d", "u", "", "delproject.json", 401),
+        ("d", "x", "", "readyz", None),
+    ],
+)
+def test_who_may_do_what(
+    deploy_password: str, user: str, password: str, service: str, code: int | None
+) -> None:
+    options = NodeOptions(**KNOWN, deploy_password=deploy_password)
+    request = asked("GET", user, password)
+    refused = refusal(options, request, service.encode())
+    assert (refused and refused[0]) == code
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "is_refused"),
+    [
+        ("POST", {}, False),
+        ("POST", {"Origin": "http://h:1"}, False),
+        ("POST", {"Origin": "https://front", "X-Forwarded-Host": "front"}, False),
+        ("POST", {"Origin": "https://front"}, True),
+        ("POST", {"Origin": "", "X-Forwarded-Host": ""}, True),
+        ("POST", {"Origin": "null"}, True),
+        ("POST", {"Origin": "http://h:1", "Sec-Fetch-Site": "cross-site"}, False),
+        ("POST", {"Sec-Fetch-Site": "cross-site"}, True),
+        ("POST", {"Sec-Fetch-Site": "same-origin"}, False),
+        ("GET", {"Origin": "null"}, False),
+    ],
+)
+def test_what_pages_of_another_site_send_is_refused(
+    method: str, headers: dict[str, str], is_refused: bool
+) -> None:
+    request = asked(method, "u", "p", {"Host": "h:1", **headers})
+    expected = (403, "a page of another site sent this") if is_refused else None
+    assert refusal(NodeOptions(**KNOWN), request, b"schedule.json") == expected
+
+
+def asked(method: str, user: str, password: str, headers: dict[str, str] | None = None) -> Any:
+    """Return a request, as far as access depends on it."""
+    return Mock(
+        method=method.encode(),
+        getUser=Mock(return_value=user.encode()),
+        getPassword=Mock(return_value=password.encode()),
+        getHeader=(headers or {}).get,
+    )
 
 
 # --- What is sent ---------------------------------------------------------------------------------
