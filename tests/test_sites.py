@@ -12,7 +12,7 @@ from scrapy.spiderloader import SpiderLoader
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.options import HostOptions
 from moviecrawler.sites import BY_AUTHORITY, SCORE_SITES, SCOREBOARD_KINDS, SITES
-from moviecrawler.sites.hosts import datasets_url
+from moviecrawler.sites.hosts import datasets_url, page_hosts_of, user_agent
 from moviecrawler.sites.ids import parse_title_id
 from moviecrawler.spiders.imdb import ImdbSpider
 
@@ -66,6 +66,19 @@ def test_datasets_are_the_live_ones_beside_live_pages_or_by_name(
     given: dict[str, str], url: str
 ) -> None:
     assert datasets_url(Settings(HostOptions.defaults() | given)) == url
+
+
+def test_budgets_and_proxies_are_for_hosts_that_have_pages() -> None:
+    settings = Settings(HostOptions.defaults())
+    assert page_hosts_of("imdb", settings) == {"IMDB_URL": "https://www.imdb.com"}
+    assert len(page_hosts_of("metacritic", settings)) == len(SITES["metacritic"].hosts)
+
+
+@pytest.mark.parametrize(
+    ("contact", "agent"), [("", "lamps/1"), ("a@b.example", "lamps/1 (+a@b.example)")]
+)
+def test_a_contact_is_named_to_the_sites(contact: str, agent: str) -> None:
+    assert user_agent({"USER_AGENT": "lamps/1", "CONTACT": contact}) == agent
 
 
 @pytest.mark.promise("A crawl of a replica asks a live host only where a setting names it.")

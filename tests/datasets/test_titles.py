@@ -489,3 +489,12 @@ def test_passes_that_end_at_once_both_keep_what_they_have_read(
     assert duckdb.read_parquet(str(tmp_path / "read.parquet")).project("id").fetchall() == [
         (kettle,)
     ]
+
+
+def test_what_a_killed_pass_has_left_goes_after_a_day(tmp_path: Path) -> None:
+    for name, hours in (("pass-old", 25), ("pass-new", 23)):
+        left = tmp_path / name
+        left.mkdir()
+        os.utime(left, (time.time() - hours * 3600,) * 2)
+    Tables({}, tmp_path).close()
+    assert [left.name for left in tmp_path.iterdir()] == ["pass-new"]

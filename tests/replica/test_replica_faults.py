@@ -1,12 +1,14 @@
 import http.client
 from collections import Counter
+from contextlib import nullcontext
 from typing import Any
 from urllib.error import HTTPError
 
 import pytest
 
+from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.replica.app import choose
-from moviecrawler.replica.options import Fault
+from moviecrawler.replica.options import Fault, Options
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.sites import SITES
 from tests.crawling import change, counts
@@ -92,3 +94,36 @@ def test_more_requests_than_the_rate_limit_get_429(replica: ReplicaProcess) -> N
     assert ask(url, {"User-Agent": "a"}).status == 200
     wait_for(lambda: ask(url, {"User-Agent": "a"}).headers.get("retry-after") == "1")
     assert ask(url, {"User-Agent": "b"}).status == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "lowest", "highest"),
+    [
+        ("port", 0, 65_533),
+        ("titles", 1, 200_000),
+        ("series", 0, 10_000),
+        ("seed", 0, 1_000_000_000),
+        ("latency", 0, 86_400_000),
+        ("rate_limit", 1, 1_000_000),
+    ],
+)
+def test_an_option_has_bounds(name: str, lowest: int, highest: int) -> None:
+    for right in (lowest, highest):
+        assert getattr(Options.read({name: right}), name) == right
+    for wrong in (lowest - 1, highest + 1):
+        with pytest.raises(ConfigurationError, match=name):
+            Options.read({name: wrong})
+
+
+@pytest.mark.parametrize(
+    ("faults", "told"),
+    [
+        ({"404": 1, "500": 0}, ""),
+        ({"404": -0.1}, "the share of 404 is -0.1; use 0 to 1"),
+        ({"404": 1.1}, "the share of 404 is 1.1; use 0 to 1"),
+        ({"404": 0.6, "500": 0.5}, "the shares of faults add up to 1.1; use at most 1"),
+    ],
+)
+def test_shares_of_faults_are_those_of_all_requests(faults: dict[str, float], told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told) if told else nullcontext():
+        Options.read({"faults": faults})

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from typing import Any
 
 import pytest
@@ -74,6 +75,37 @@ def test_the_queue_is_ours_and_nothing_before_it_drops_a_request(
     assert settings["DUPEFILTER_CLASS"] == "scrapy.dupefilters.BaseDupeFilter"
     between = enabled(settings, "SPIDER_MIDDLEWARES").keys()
     assert not between & {"UrlLengthMiddleware", "DepthMiddleware"}
+
+
+@pytest.mark.parametrize(
+    ("given", "priority", "least_gap", "at_once"),
+    [
+        ({}, "project", None, 16),
+        ({"DOWNLOAD_DELAY": 2.0, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}, "project", None, 16),
+        ({"DOWNLOAD_DELAY": 2.0}, "cmdline", 2.0, 16),
+        ({"DOWNLOAD_DELAY": 7}, "project", 7.0, 16),
+        ({"CONCURRENT_REQUESTS_PER_DOMAIN": 2}, "cmdline", None, 2),
+        ({"CONCURRENT_REQUESTS_PER_DOMAIN": 17}, "project", None, 16),
+        ({"CONCURRENT_REQUESTS": 0}, "project", None, sys.maxsize),
+    ],
+)
+def test_the_pace_that_an_operator_has_set_is_the_gates(
+    given: dict[str, Any], priority: str, least_gap: float | None, at_once: int
+) -> None:
+    settings = project()
+    settings.setdict(given, priority=priority)
+    set_up(settings)
+    assert settings["LEAST_GAP"] == least_gap
+    assert settings["DOWNLOAD_DELAY"] == 0
+    assert settings["CONCURRENT_REQUESTS"] == at_once
+    assert settings["CONCURRENT_REQUESTS_PER_DOMAIN"] == at_once
+
+
+def test_a_pace_that_is_no_number_stays_for_the_check_of_all_settings() -> None:
+    settings = project()
+    settings.set("DOWNLOAD_DELAY", "slow", priority="cmdline")
+    set_up(settings)
+    assert settings["DOWNLOAD_DELAY"] == "slow"
 
 
 # --- What is somebody else's ----------------------------------------------------------------------

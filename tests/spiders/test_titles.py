@@ -12,10 +12,12 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.frontier.serialisation import DueTitle
-from moviecrawler.items import Entry, ListRow, Miss
+from moviecrawler.items import Entry, ListRow, Miss, Page
 from moviecrawler.sites.imdb import pages as imdb
+from moviecrawler.sites.titles import new_title
 from moviecrawler.spiders.arguments import Seed
 from moviecrawler.spiders.imdb import ImdbSpider
+from moviecrawler.spiders.results import movie_and_seasons
 from tests.answers import answer, spider_of
 
 
@@ -83,3 +85,23 @@ async def test_a_seed_with_a_password_is_not_shown(text: str) -> None:
         await spider_of(ImdbSpider, via="pages").request_of_seed(text.encode())
     assert not re.search(r"pass|w@rd|host", str(refused.value))
     assert Seed.parse(b"tt1").url == "tt1"
+
+
+@pytest.mark.parametrize(("number", "year"), [(1, 2001), (2, None)])
+def test_a_series_has_the_year_of_its_first_season_only(number: int, year: int | None) -> None:
+    season = new_title("rottentomatoes", f"tv/salt/s{number:02}", "Salt", series_title="Salt Roads")
+    season.year = 2001
+    page = Page(site="rottentomatoes", kind="tv", movie=season)
+    series, seasons = movie_and_seasons(page, season, "tv/salt")
+    assert (series.site_id, series.title, series.year) == ("tv/salt", "Salt Roads", year)
+    assert seasons == [season]
+    assert movie_and_seasons(page, season, str(season.site_id)) == (season, [])
+
+
+@pytest.mark.parametrize("retries", [0, 100])
+def test_a_seed_says_how_often_its_title_is_tried_again(retries: int) -> None:
+    seed = '{"url": "tt0900001", "max_retries": %d}'
+    assert Seed.parse((seed % retries).encode()).max_retries == retries
+    for wrong in (-1, 101):
+        with pytest.raises(ConfigurationError, match="is not a seed"):
+            Seed.parse((seed % wrong).encode())
