@@ -30,7 +30,7 @@ def new_score(kind: ScoreKind, value: float, count: int | None = None) -> Score:
         raise ValueError(
             f"{kind} of {value:g}, which is not between {form.lowest} and {form.scale}"
         )
-    return Score(kind=kind, value=value, count=count if count and count > 0 else None)
+    return Score(kind=kind, value=value, count=count if count is not None and count > 0 else None)
 
 
 def linked_score(kind: ScoreKind, value: object, *, of_users: bool = False) -> Score | None:

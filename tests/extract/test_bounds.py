@@ -13,7 +13,7 @@ from moviecrawler.extract.findings import ShapeError
 from moviecrawler.extract.offers import plain_address
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.sites import SITES
-from moviecrawler.sites.rottentomatoes.markup import consensus_of
+from moviecrawler.sites.rottentomatoes.markup import consensus_of, offers_of, similar_of
 from moviecrawler.sites.sitemaps import read_sitemap
 from moviecrawler.sites.titles import (
     LONGEST_TITLE,
@@ -111,6 +111,17 @@ def test_titles_seasons_and_texts(beyond: int) -> None:
     text = b"<p data-qa=critics-consensus>" + b"a" * (2_000 + beyond) + b"</p>"
     with refused:
         assert consensus_of(tree_of(text))
+
+
+def test_the_first_of_two_sections() -> None:
+    offer = (
+        '<i id="where-to-watch"><where-to-watch-meta affiliate="%s"><b slot="license">Buy</b></i>'
+    )
+    similar = '<i id="more-like-this"><a href="/m/%s" slot="title">Salt</a></i>'
+    offers: Any = offers_of(tree_of("".join(offer % name for name in "ab").encode()))
+    assert [offer.provider for offer in offers] == ["a"]
+    titles: Any = similar_of(tree_of("".join(similar % name for name in "ab").encode()))
+    assert [title.site_id for title in titles] == ["m/a"]
 
 
 @pytest.mark.parametrize(("depth", "told"), [(20, "mismatch"), (21, "inside of each other")])
