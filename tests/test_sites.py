@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
+from moviecrawler import sites
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.options import HostOptions
 from moviecrawler.sites import BY_AUTHORITY, SCORE_SITES, SCOREBOARD_KINDS, SITES
@@ -204,3 +206,9 @@ def test_a_site_without_readers_is_refused_before_a_page_is_lost(tmp_path: Path)
     code = "from moviecrawler.sites import SITES; SITES['stand'].check_readers()"
     ran = python(code, bring_site(tmp_path))
     assert "stand.pages can't be imported (ModuleNotFoundError: No module named" in ran.stderr
+
+
+def test_a_domain_without_a_dot_is_refused_and_an_unknown_name_is_none_of_the_registry() -> None:
+    with pytest.raises(ConfigurationError, match=r"write a dot before it, as \.imdb\.com"):
+        replace(SITES["imdb"], domains=("imdb.com",))
+    assert not hasattr(sites, "UNHEARD")

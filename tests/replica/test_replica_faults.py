@@ -127,3 +127,10 @@ def test_an_option_has_bounds(name: str, lowest: int, highest: int) -> None:
 def test_shares_of_faults_are_those_of_all_requests(faults: dict[str, float], told: str) -> None:
     with pytest.raises(ConfigurationError, match=told) if told else nullcontext():
         Options.read({"faults": faults})
+
+
+def test_only_some_options_are_changed_while_a_replica_runs() -> None:
+    options = Options.read({"titles": 3})
+    assert options.change({"latency": 5.0}) == Options.read({"titles": 3, "latency": 5.0})
+    with pytest.raises(ConfigurationError, match="'titles' can't be changed; latency, "):
+        options.change({"titles": 4})

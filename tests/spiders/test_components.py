@@ -3,11 +3,13 @@
 import json
 import logging
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerRunner, Crawler
+from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings, Settings, iter_default_settings
 from scrapy.utils.test import get_crawler
 
@@ -99,6 +101,14 @@ def test_the_pace_that_an_operator_has_set_is_the_gates(
     assert settings["DOWNLOAD_DELAY"] == 0
     assert settings["CONCURRENT_REQUESTS"] == at_once
     assert settings["CONCURRENT_REQUESTS_PER_DOMAIN"] == at_once
+
+
+def test_a_budget_that_can_not_be_read_ends_every_command() -> None:
+    for budgets, refused in (("imdb=9", pytest.raises(UsageError)), ("", nullcontext())):
+        settings = project()
+        settings.set("SITE_BUDGETS", budgets, priority="cmdline")
+        with refused:
+            ImdbSpider.update_settings(settings)
 
 
 def test_a_pace_that_is_no_number_stays_for_the_check_of_all_settings() -> None:
