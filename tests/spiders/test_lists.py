@@ -131,6 +131,13 @@ def test_a_list_is_read_until_it_has_enough_titles() -> None:
     assert spider.has_enough_titles(TRENDING_SIZE)
 
 
+def test_a_page_without_titles_ends_a_list_though_it_names_another_page() -> None:
+    spider = spider_of(RottenTomatoesSpider)
+    empty = json.dumps({**json.loads(BROWSED), "grid": {"list": []}}).encode()
+    (page,) = answer(spider.page_request("movies_at_home", NOW, 32, 1, "another"), empty)
+    assert (page.ends, page.entries) == ("list", [])
+
+
 @pytest.mark.parametrize(
     ("page", "limit", "goes_on"),
     [

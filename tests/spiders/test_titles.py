@@ -7,7 +7,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from scrapy.http import Response
+from scrapy.http import Request, Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.basics.errors import ConfigurationError
@@ -105,3 +105,33 @@ def test_a_seed_says_how_often_its_title_is_tried_again(retries: int) -> None:
     for wrong in (-1, 101):
         with pytest.raises(ConfigurationError, match="is not a seed"):
             Seed.parse((seed % wrong).encode())
+
+
+def test_each_title_is_requested_once_up_to_the_limit_and_what_is_none_is_passed_by() -> None:
+    spider = spider_of(ImdbSpider, limit=2, via="pages")
+    ids = ["tt0900001", "tt0900001", "nm0900001", "tt0900002", "tt0900003"]
+    found = [request.cb_kwargs["site_id"] for request in spider.title_requests(ids)]
+    assert found == ["tt0900001", "tt0900002"]
+    assert list(spider.title_requests(["tt0900003"])) == []
+
+
+def test_full_credits_are_requested_as_the_title_was() -> None:
+    movie = new_title("imdb", "tt0900001", "Salt", "movie")
+    response = Response(movie.url, request=Request(movie.url, meta={"proxy_pool": "tor", "a": 1}))
+    assert spider_of(ImdbSpider, via="pages").complete(movie, response) is movie
+    request = spider_of(ImdbSpider, credits="full").complete(movie, response)
+    assert request.url == f"{movie.url}fullcredits/"
+    assert request.meta == {"expects": "page", "site": "imdb", "proxy_pool": "tor"}
+
+
+class LampSpider(ImdbSpider):
+    """A spider of somebody else for the same site."""
+
+    name = "lamps"
+
+
+def test_a_spider_is_described_by_its_name_where_that_is_not_its_sites() -> None:
+    for kind, is_named in ((LampSpider, True), (ImdbSpider, False)):
+        spider = spider_of(kind, ids="tt0900001")
+        assert ("lamps" in str(spider.described_arguments)) is is_named
+        assert spider.allowed_domains == ["datasets.imdbws.com", "www.imdb.com"]
