@@ -1,4 +1,5 @@
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,16 @@ def test_wrong_argument_is_one_sentence(
 
 def test_arguments_that_scrapyd_adds_are_accepted(settings: Settings) -> None:
     ImdbSpider.parse_arguments(settings, {"_job": "abc", "_version": "1"})
+
+
+def test_the_age_of_records_needs_a_store_that_can_tell_it(settings: Settings) -> None:
+    age = {"skip_newer_than": "7d"}
+    assert ImdbSpider.parse_arguments(settings, age).skip_newer_than == timedelta(days=7)
+    settings.setdict({"SQLITE_ENABLED": "0", "MONGO_URL": "mongodb://db/movies"})
+    with pytest.raises(ConfigurationError, match="needs SQLITE_ENABLED or DATABASE_URL"):
+        ImdbSpider.parse_arguments(settings, age)
+    settings.set("DATABASE_URL", "postgresql://db/movies")
+    assert ImdbSpider.parse_arguments(settings, age).skip_newer_than == timedelta(days=7)
 
 
 def test_ids_and_file_together_name_each_title_once_in_order(

@@ -117,10 +117,11 @@ def test_each_title_is_requested_once_up_to_the_limit_and_what_is_none_is_passed
 
 def test_full_credits_are_requested_as_the_title_was() -> None:
     movie = new_title("imdb", "tt0900001", "Salt", "movie")
-    response = Response(movie.url, request=Request(movie.url, meta={"proxy_pool": "tor", "a": 1}))
+    url = "https://www.imdb.com/title/tt0900001/"
+    response = Response(url, request=Request(url, meta={"proxy_pool": "tor", "a": 1}))
     assert spider_of(ImdbSpider, via="pages").complete(movie, response) is movie
     request = spider_of(ImdbSpider, credits="full").complete(movie, response)
-    assert request.url == f"{movie.url}fullcredits/"
+    assert request.url == f"{url}fullcredits/"
     assert request.meta == {"expects": "page", "site": "imdb", "proxy_pool": "tor"}
 
 
