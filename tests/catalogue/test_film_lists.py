@@ -98,13 +98,14 @@ def test_an_id_is_one_of_imdbs_where_the_site_says_so(tmp_path: Path) -> None:
     ("minutes", "seasons", "known"),
     [
         (1, 1, (1, 1)),
+        ("1h 32m", "3", (92, 3)),
         (100_000, 99, (100_000, 99)),
         (100_001, 0, (None, None)),
         (0, -1, (None, None)),
     ],
 )
 def test_a_length_that_no_title_has_is_unknown(
-    tmp_path: Path, minutes: int, seasons: int, known: tuple[int | None, int | None]
+    tmp_path: Path, minutes: object, seasons: object, known: tuple[int | None, int | None]
 ) -> None:
     row = {"title": "Salt", "year": 1999, "runtime_minutes": minutes, "season_count": seasons}
     (tmp_path / "films").write_text(json.dumps(row))

@@ -156,6 +156,8 @@ def test_a_saved_answer_of_wikidata_gives_each_films_ids(tmp_path: Path) -> None
         "nm0000001,m/person,movie/salt,,\r\n"
         f"tt0000005,m/{'a' * 298},,,\r\n"
         f"tt0000006,m/{'a' * 299},,,\r\n"
+        "tt0000007,tv/lamp/s02,,,\r\n"
+        "tt0000008,tv/lamp/s02/e01,,,\r\n"
     )
     rows = list(WikidataCrosswalk(saved(tmp_path, text)).rows())
     assert [(row.imdb_id, row.site_ids, row.tmdb_id, row.tmdb_series_id) for row in rows] == [
@@ -167,6 +169,7 @@ def test_a_saved_answer_of_wikidata_gives_each_films_ids(tmp_path: Path) -> None
         ),
         ("tt0000002", {"rottentomatoes": "tv/brewick"}, None, 2_147_483_647),
         ("tt0000005", {"rottentomatoes": f"m/{'a' * 298}"}, None, None),
+        ("tt0000007", {"rottentomatoes": "tv/lamp"}, None, None),
     ]
     assert {(row.id_source, row.id_confidence) for row in rows} == {("wikidata", 2.0)}
 
