@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 from moviecrawler.addon import MovieCrawlerAddon, check, check_names, warn_unknown_settings
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.basics.service_urls import is_redis_url
-from moviecrawler.options import FrontierOptions, project_settings
+from moviecrawler.options import FrontierOptions, StoreOptions, project_settings
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.mongo import MongoPipeline
 from moviecrawler.pipelines.postgres import PostgresPipeline
@@ -206,6 +206,10 @@ def test_settings_come_from_the_environment_and_the_command_line_as_text() -> No
     assert options.node == socket.gethostname()
     assert repr(options) == "FrontierOptions(...)"  # some values are credentials
     assert FrontierOptions.read({"FRONTIER_NODE": "lamp"}).node == "lamp"
+    assert FrontierOptions.read({"FRONTIER_RUN": 47}).run == "47"
+    given = {"DATA_DIR": Path("data"), "STORE_BATCH_SECONDS": "1000000"}
+    stores = StoreOptions.read(given)
+    assert (stores.data_dir, stores.store_batch_seconds) == ("data", 1_000_000)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from scrapy import Spider
+from scrapy.exceptions import NotConfigured
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.basics.progress import logger
@@ -110,3 +111,25 @@ def test_a_line_says_what_a_crawl_waits_for(monkeypatch: pytest.MonkeyPatch) -> 
         )
         now |= {"gate": gate_waits, "requests": requests}
         assert line.text(0) == f"imdb 0/0{told}"
+
+
+def test_a_terminal_shows_a_record_as_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    error = ValueError("no lamp")
+    failed = {"msg": "It failed\nhere", "levelno": logging.WARNING, "levelname": "WARNING"}
+    for record in (
+        {**failed, "exc_info": (ValueError, error, None)},
+        failed,
+        {"msg": "indexing for 10 s", "levelno": logging.INFO},
+    ):
+        LineHandler().emit(logging.makeLogRecord(record))
+    assert capsys.readouterr().err.splitlines() == [
+        "WARNING: It failed (ValueError: no lamp; -L INFO shows more)",
+        "WARNING: It failed",
+        "indexing for 10 s",
+    ]
+
+
+def test_an_interval_of_no_seconds_means_that_nothing_is_logged() -> None:
+    with pytest.raises(NotConfigured, match="LOGSTATS_INTERVAL is 0"):
+        Progress.from_crawler(get_crawler(Spider, {"LOGSTATS_INTERVAL": 0}))
+    Progress.from_crawler(get_crawler(Spider, {"LOGSTATS_INTERVAL": 1}))

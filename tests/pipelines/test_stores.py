@@ -48,6 +48,7 @@ async def test_every_item_is_stored_and_told_durable_once(
         assert await run.pipeline.process_item(of_others) is of_others
     assert list(run.outcomes().values()) == ["durable"] * run.count("durable") == ["durable"] * 105
     assert run.count("batches") >= 11
+    assert run.count("unfinished") == 0
     assert run.count("seconds") > 0
     assert run.count("buffered_max") <= 20
     assert len(every_store.movies()) == 105
