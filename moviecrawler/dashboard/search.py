@@ -59,8 +59,8 @@ def tsquery(text: str) -> str | None:
 
     Return None when there are no words.
 
-    >>> tsquery("Amélie: le fabuleux")
-    "'Amelie' & 'le' & 'fabuleux':*"
+    >>> tsquery("Amélie: à la fin")
+    "'Amelie' & 'a' & 'la' & 'fin':*"
     >>> tsquery("?!") is None
     True
     """

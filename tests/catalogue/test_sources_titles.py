@@ -88,6 +88,7 @@ def test_a_damaged_row_is_counted_and_left_out_and_a_file_full_of_damage_refused
     source = datasets(tmp_path, *ROWS, DAMAGED, DAMAGED)
     assert len(list(source.rows())) == 4
     assert source.damaged == 2
+    assert list(datasets(tmp_path, *[DAMAGED] * 1_000).rows()) == []
     nameless = r"\N|movie|Two|Two|2001|\N|104|Drama"
     for rows in (
         [f"tt{number:07}|movie" for number in range(1_001)],

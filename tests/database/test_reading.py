@@ -6,17 +6,21 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from scrapy.settings import Settings
 
+from moviecrawler.basics.errors import TransientStoreError
 from moviecrawler.database.board import BoardQuery, read_board
+from moviecrawler.database.fresh import fresh_ids
 from moviecrawler.database.reading import reading_sqlite
 from moviecrawler.database.sqlite import FILE, open_sqlite
 from moviecrawler.pipelines.sqlite import SqliteStore
 from tests.processes import CONTEXT
-from tests.runs import make_movie, record_of
-from tests.stored import opened
+from tests.runs import BEGIN, make_movie, record_of
+from tests.stored import opened, write
 
 _NOBODY = 65_534
 
@@ -71,3 +75,24 @@ def test_a_reader_beside_a_writer_sees_what_is_written(readable: Path) -> None:
         writing.execute("UPDATE titles SET title = 'Another'")
         assert tables.select("SELECT title FROM titles", ()) == [("Another",)]
     writing.close()
+
+
+def test_a_title_is_fresh_where_each_database_in_use_has_its_newer_page(
+    tmp_path: Path, database_url: str
+) -> None:
+    def fresh(seconds: float, *, embedded: bool, url: str = "") -> set[str]:
+        given = {"DATA_DIR": str(tmp_path), "SQLITE_ENABLED": embedded, "DATABASE_URL": url}
+        since = BEGIN - timedelta(seconds=seconds)
+        return fresh_ids(Settings(given), "imdb", ["tt0000001", "tt0000002"], since)
+
+    assert fresh(60, embedded=True) == set()
+    write(tmp_path, make_movie(1), make_movie(2, age=60), with_csv=False)
+    assert fresh(60, embedded=True) == {"tt0000001"}
+    assert fresh(61, embedded=True) == {"tt0000001", "tt0000002"}
+    write(database_url, make_movie(1, source="list"), make_movie(2))
+    assert fresh(60, embedded=False, url=database_url) == {"tt0000002"}
+    assert fresh(61, embedded=True, url=database_url) == {"tt0000002"}
+    assert fresh(0, embedded=True, url=database_url) == set()
+    (tmp_path / FILE).write_bytes(b"no database" * 1_000)
+    with pytest.raises(TransientStoreError, match="the embedded database can't be read"):
+        fresh(0, embedded=True)
