@@ -18,6 +18,7 @@ from moviecrawler.database.sqlite import SqliteTables, open_sqlite
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
+from tests.forked_programs import forked_programs
 from tests.runs import record_of
 from tests.shared import PROJECT
 
@@ -38,8 +39,12 @@ def same(text: str) -> list[str]:
 
 def document() -> str:
     """Return the document with what its commands print now."""
-    with TemporaryDirectory() as folder, ReplicaProcess(titles=TITLES) as replica:
-        shown = Shown(Path(folder), replica.settings)
+    with (
+        TemporaryDirectory() as folder,
+        ReplicaProcess(titles=TITLES) as replica,
+        forked_programs() as programs,
+    ):
+        shown = Shown(Path(folder), programs, replica.settings)
         shown.run(f"moviecrawler demo --titles {TITLES}")
         text = DOCUMENT.read_text("utf-8")
         return _BLOCK.sub(lambda block: f"```console\n{shown.block(block[1])}```", text)
@@ -48,11 +53,11 @@ def document() -> str:
 class Shown:
     """A folder in which the commands are run, one after the other."""
 
-    def __init__(self, folder: Path, settings: dict[str, str]) -> None:
+    def __init__(self, folder: Path, programs: Path, settings: dict[str, str]) -> None:
         self._folder = folder
         self._environment = {
             **os.environ,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "DATA_DIR": "data/demo",
             "COLUMNS": "100",
             **settings,

@@ -29,7 +29,7 @@ machine sends late must not fail."""
 
 
 class ForkedCommand(ForkServerProcess):
-    """`scrapy` with arguments, or `scrapyd`, in a process that is used like `subprocess.Popen`."""
+    """`scrapy` or another program, in a process that is used like `subprocess.Popen`."""
 
     def __init__(
         self,
@@ -129,15 +129,13 @@ def crawl_command(spider: str, *arguments: str, **settings: str) -> list[str]:
 def _run(
     arguments: list[str], env: dict[str, str], cwd: Path, forks_jobs: bool, *outputs: Path
 ) -> None:
-    """Become `python -m scrapy` with arguments, or `scrapyd`, or a job of that."""
+    """Become `scrapy`, `moviecrawler` or `scrapyd` with arguments, or a job of the last one."""
     # A shell without job control has its children ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, path in enumerate(outputs, 1):
         output = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.dup2(output, number)
         os.close(output)
-    # A crash in native code tells its stack in the log.
-    faulthandler.enable(open(2, "w", closefd=False))  # noqa: SIM115
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
@@ -145,15 +143,22 @@ def _run(
     from scrapy.cmdline import execute  # noqa: PLC0415
     from scrapyd.__main__ import main  # noqa: PLC0415
 
+    from moviecrawler.__main__ import main as moviecrawler  # noqa: PLC0415
     from tests.forked_jobs import fork_jobs  # noqa: PLC0415
 
+    is_job = forks_jobs and fork_jobs()
+    # What they were opened for may have been a file, and now it is a pipe.
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
+    # A crash in native code tells its stack in the log.
+    faulthandler.enable(sys.stderr)
     try:
-        if forks_jobs and fork_jobs():
+        if is_job:
             runpy.run_path(sys.argv[0], run_name="__main__")
             return
         sys.path.insert(0, str(cwd))
         sys.argv = arguments
-        main() if arguments[0] == "scrapyd" else execute()
+        {"moviecrawler": moviecrawler, "scrapy": execute, "scrapyd": main}[arguments[0]]()
     finally:
         logging.shutdown()
         atexit._run_exitfuncs()

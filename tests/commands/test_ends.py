@@ -8,7 +8,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import tomllib
 import urllib.request
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from tests.accounts import Summary, check_crawl
 from tests.crawling import Finished, change, counts, crawl, scrapy
 from tests.dataset_files import put
 from tests.due_crawls import Due
+from tests.forked_programs import forked_programs
 from tests.limited import IMPATIENT
 from tests.processes import FAST, Process, crawl_command, environment, start
 from tests.scripted_site import Site, Told
@@ -602,12 +602,18 @@ def test_cron_mails_the_five_lines_of_a_crawl_that_lacks_something(
 ) -> None:
     assert CRON is not None
     command = CRON[1].replace("~/moviecrawler", str(tmp_path))
-    command = command.replace(".venv/bin/scrapy", f"{sys.executable} -m scrapy")
     env = environment(tmp_path, replica, **{**FAST, **SOON, **settings})
     (tmp_path / "imdb.log").write_text("the log of yesterday\n" * 9)
-    ended = subprocess.run(
-        ["sh", "-c", command], env=env, capture_output=True, text=True, check=False, timeout=LONGEST
-    )
+    with forked_programs() as programs:
+        command = command.replace(".venv/bin", str(programs))
+        ended = subprocess.run(
+            ["sh", "-c", command],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LONGEST,
+        )
     assert ended.stderr == ""
     if is_mailed:
         assert Summary.read(ended.stdout).site == "imdb"
