@@ -22,7 +22,7 @@ from typing import IO, Self
 from moviecrawler.replica.process import ReplicaProcess
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["tests.preloaded"])
+CONTEXT.set_forkserver_preload(["tests.processes", "tests.preloaded"])
 FAST = {"RETRY_BACKOFF": "0.02", "DOWNLOAD_TIMEOUT": "60"}
 """Settings with which failing takes no time, unless a site says nothing at all: a page that a busy
 machine sends late must not fail."""
