@@ -95,4 +95,5 @@ assert "twisted.internet.reactor" not in sys.modules, "a reactor does not surviv
 assert threading.active_count() == 1, "threads do not survive a fork"
 gc.collect()
 gc.freeze()  # what is never looked at again by the collector stays shared
+gc.set_threshold(20_000, 20, 20)  # most of what a short process makes goes without it
 gc.enable()
