@@ -15,6 +15,7 @@ import runpy
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import IO, Self
@@ -40,14 +41,14 @@ class ForkedCommand(ForkServerProcess):
         stdout: IO[bytes] | int = subprocess.DEVNULL,
         stderr: IO[bytes] | int = subprocess.DEVNULL,
         program: str = "scrapy",
-        forks_jobs: bool = False,
+        fork_jobs: Callable[[], bool] | None = None,
     ) -> None:
-        """Take files that have a name, or DEVNULL; a node may fork its jobs, too."""
+        """Take files that have a name, or DEVNULL; and how a node forks its jobs, if it does."""
         outputs = [
             Path(os.devnull if isinstance(file, int) else file.name) for file in (stdout, stderr)
         ]
         super().__init__(
-            target=_run, args=([program, *arguments], env, cwd, forks_jobs, *outputs), daemon=True
+            target=_run, args=([program, *arguments], env, cwd, fork_jobs, *outputs), daemon=True
         )
         self.args = arguments
         self.start()
@@ -127,7 +128,11 @@ def crawl_command(spider: str, *arguments: str, **settings: str) -> list[str]:
 
 
 def _run(
-    arguments: list[str], env: dict[str, str], cwd: Path, forks_jobs: bool, *outputs: Path
+    arguments: list[str],
+    env: dict[str, str],
+    cwd: Path,
+    fork_jobs: Callable[[], bool] | None,
+    *outputs: Path,
 ) -> None:
     """Become `scrapy`, `moviecrawler` or `scrapyd` with arguments, or a job of the last one."""
     # A shell without job control has its children ignore it.
@@ -144,9 +149,8 @@ def _run(
     from scrapyd.__main__ import main  # noqa: PLC0415
 
     from moviecrawler.__main__ import main as moviecrawler  # noqa: PLC0415
-    from tests.forked_jobs import fork_jobs  # noqa: PLC0415
 
-    is_job = forks_jobs and fork_jobs()
+    is_job = fork_jobs is not None and fork_jobs()
     # What they were opened for may have been a file, and now it is a pipe.
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115

@@ -23,6 +23,7 @@ import pytest
 from urllib3 import encode_multipart_formdata
 
 from moviecrawler.replica.process import ReplicaProcess
+from tests.forked_jobs import fork_jobs
 from tests.processes import ForkedCommand
 from tests.services.postgres import new_database
 from tests.services.redis import RedisServer
@@ -210,7 +211,10 @@ class Node:
         with (self.folder / "node.log").open("ab") as log:
             given: Any = {"env": self.environment, "cwd": self.folder, "stdout": log, "stderr": log}
             self.process = ForkedCommand(
-                ["--pidfile="], **given, program="scrapyd", forks_jobs=self.forks_jobs
+                ["--pidfile="],
+                **given,
+                program="scrapyd",
+                fork_jobs=fork_jobs if self.forks_jobs else None,
             )
 
     def wait_until_ready(self) -> None:
