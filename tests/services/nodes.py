@@ -48,59 +48,8 @@ _ANSWER_WITHIN = 60.0
 HANG = "import ctypes; [ctypes.PyDLL(None).sleep(600) for _ in iter(int, 1)]"
 """Stands still as a regular expression may: no other thread gets the interpreter. It needs no
 processor; a signal ends a sleep."""
-TOY = """
-import asyncio
-import os
-import time
-from pathlib import Path
-
-import scrapy
-
-
-class Quick(scrapy.Spider):
-    name = "quick"
-    version = "VERSION"
-
-    async def start(self):
-        note = Path(self.settings["NOTES"]) / getattr(self, "note", "note")
-        about = [self.version, *(f"{k}={v}" for k, v in sorted(os.environ.items()))]
-        note.with_name(f"{note.name}-{os.getpid()}").write_text("\\n".join(about))
-        self.logger.info("a quick spider of version %s", self.version)
-        arguments = {
-            key: value
-            for key, value in vars(self).items()
-            if key not in {"crawler", "settings", "start_urls"}
-        }
-        note.with_suffix(".arguments").write_text(repr(arguments))
-        yield {"arguments": arguments}
-
-
-class Slow(scrapy.Spider):
-    name = "slow"
-
-    async def start(self):
-        note = Path(self.settings["NOTES"]) / getattr(self, "note", "slow")
-        note.with_name(f"{note.name}-{os.getpid()}").write_text("started")
-        ends_at = time.monotonic() + float(getattr(self, "seconds", 600))
-        while time.monotonic() < ends_at and not note.with_name(f"{note.name}.end").exists():
-            await asyncio.sleep(0.1)
-        yield {"done": True}
-
-
-class Hanging(scrapy.Spider):
-    name = "hanging"
-
-    async def start(self):
-        await asyncio.sleep(0.5)
-        (Path(self.settings["NOTES"]) / f"hanging-{os.getpid()}").write_text("started")
-        HANG
-        yield {}
-
-
-class Lost(Quick):
-    name = "lost"
-    custom_settings = {"EXTENSIONS": {"toy.nowhere": 1}}
-"""
+TOY = Path(__file__).with_name("toy_spiders.txt").read_text("utf-8")
+"""The spiders of a small project; VERSION and HANG stand for what they are."""
 
 
 def egg(files: Mapping[str, str], settings: str | None) -> bytes:
