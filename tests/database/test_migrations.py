@@ -1,7 +1,9 @@
 """Databases of older versions become ones of this version, with all that they have."""
 
+import json
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -103,11 +105,14 @@ def test_an_old_file_has_the_tables_of_a_new_one(old_folder: Path) -> None:
 
     def tables(folder: Path) -> dict[str, Any]:
         with closing(open_sqlite(folder)) as connection:
-            names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+            texts = dict(connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master"))
             pragmas = ("table_info", "foreign_key_list", "index_list")
             return {
-                name: [connection.execute(f"PRAGMA {of}({name})").fetchall() for of in pragmas]
-                for name in names
+                name: [
+                    sorted(re.findall(r"(?:CHECK|WHERE) .*", text)),
+                    *(connection.execute(f"PRAGMA {of}({name})").fetchall() for of in pragmas),
+                ]
+                for name, text in texts.items()
             }
 
     assert tables(old_folder) == tables(old_folder / "new")
@@ -269,3 +274,51 @@ def test_views_have_the_scores_of_the_tables_and_are_made_anew_when_these_change
             for view in ("scoreboard", "season_scores", "episode_scores", "movies", "csv_movies"):
                 connection.execute(columns.format(view))
         monkeypatch.setattr(schema, "SCORES", SCORES)
+
+
+@pytest.mark.parametrize(("name", "rank"), [("'best'", "NULL"), ("NULL", "9")])
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+def test_of_an_old_database_the_ranks_and_unknown_fields_are_those_of_each_site(
+    database: str, name: str, rank: str, request: pytest.FixtureRequest
+) -> None:
+    both = "WHERE site_id IN ('tt0000001', 'm/lamp_1')"
+    table, unknown = {
+        "sqlite": ("movies", '["plot","scores.imdb"]'),
+        "postgres": ("records", "{plot,scores.imdb}"),
+    }[database]
+    changes = [
+        "list_name = 'top', list_rank = 250 WHERE site_id = 'tt0000002'",
+        "scraped_at = '2026-03-11T00:00:00+00:00' WHERE site_id = 'tt0000002'",
+        "list_name = 'best', list_rank = 7 WHERE site_id = 'm/lamp_1'",
+        "list_name = 'other', list_rank = NULL WHERE site_id = 'tv/ebb'",
+        f"list_name = {name}, list_rank = {rank} WHERE site_id = 'tv/ebb/s01'",
+        f"unknown_fields = '{unknown}' {both}",
+    ]
+    statements = [f"UPDATE {table} SET {change}" for change in changes]  # noqa: S608
+    queries = [
+        "SELECT site, list_name, rank, site_id FROM list_entries ORDER BY 1",
+        "SELECT site, list_name FROM lists ORDER BY 1",
+        f"SELECT unknown_fields FROM records {both} ORDER BY site",  # noqa: S608
+    ]
+    if database == "sqlite":
+        folder = request.getfixturevalue("old_folder")
+        with closing(sqlite3.connect(folder / FILE)) as connection, connection:
+            connection.executescript(";\n".join(statements))
+        with closing(open_sqlite(folder)) as connection:
+            ranks, lists, cells = (connection.execute(query).fetchall() for query in queries)
+            fields = [json.loads(cell) for (cell,) in cells]
+    else:
+        url = request.getfixturevalue("old_url")
+        for statement in [*statements, "UPDATE titles SET tmdb_id = least(title_id, 3)"]:
+            execute(url, statement)
+        update(url)
+        ranks, lists, cells = (execute(url, query) for query in queries)
+        fields = [cell for (cell,) in cells]
+        # One of several titles is an unsure one.
+        assert execute(url, "SELECT tmdb_id FROM titles WHERE tmdb_id IS NOT NULL") == [(2,)]
+    assert ranks == [
+        ("imdb", "top", 250, "tt0000002"),
+        ("rottentomatoes", "best", 7, "m/lamp_1"),
+    ]
+    assert lists == [("imdb", "top"), ("rottentomatoes", "best")]
+    assert fields == [["imdb_rating", "imdb_votes", "plot"], ["imdb_rating", "plot"]]
