@@ -5,6 +5,7 @@ None fails by waiting, nothing that one tells is lost, and no title keeps the ot
 
 import re
 import sqlite3
+import struct
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from psycopg2.errors import QueryCanceled
 
 from moviecrawler.basics.errors import TooSlowError, TransientStoreError
 from moviecrawler.database.records import Stored
+from moviecrawler.database.sql import read_sql
 from moviecrawler.database.titles import Plan, plan_titles
 from moviecrawler.items import Award, Credit, Miss, Movie, Score
 from moviecrawler.pipelines import postgres
@@ -287,6 +289,33 @@ def test_a_writer_that_waits_says_for_whom_and_a_start_gives_up(
         later.commit()
         written.result(LIMIT)
     assert len(postgres_movies(database_url)) == 1
+
+
+def test_of_all_sessions_only_the_holder_of_the_lock_of_a_database_is_named(
+    database_url: str, empty_database_url: str
+) -> None:
+    lock = 7303170117561344001
+    halves = struct.unpack(">2i", struct.pack(">q", lock))
+    with (
+        closing(psycopg2.connect(database_url, application_name="waiting")) as waiting,
+        ThreadPoolExecutor(1) as pool,
+        ExitStack() as stack,
+    ):
+
+        def cursor_of(name: str, url: str, statement: str, *values: object) -> Any:
+            connection = psycopg2.connect(url, application_name=name)
+            cursor = stack.enter_context(closing(connection)).cursor()
+            cursor.execute(statement, values or None)
+            return cursor
+
+        cursor_of("holder", database_url, "SELECT lock_titles()")
+        cursor_of("another lock", database_url, "SELECT pg_advisory_lock(1)")
+        cursor_of("two numbers", database_url, "SELECT pg_advisory_lock(%s, %s)", *halves)
+        cursor_of("another database", empty_database_url, "SELECT pg_advisory_lock(%s)", lock)
+        pool.submit(waiting.cursor().execute, "SELECT lock_titles()")
+        wait_for(lambda: execute(database_url, LOCK_WAITS) == [(1,)])
+        [[sentence]] = cursor_of("reader", database_url, read_sql("holder.sql")).fetchall()
+    assert "of holder (" in sentence
 
 
 def test_a_key_that_too_many_share_is_left_out_and_the_search_goes_on(

@@ -113,8 +113,7 @@ FROM incoming i
 CROSS JOIN LATERAL jsonb_each_text(i.site_ids) AS l (site, site_id)
 JOIN titles t USING (imdb_id)
 JOIN title_sites s ON s.title_id = t.title_id AND s.site = l.site
-WHERE i.site_ids IS NOT NULL
-    AND (s.site_id IS NULL
+WHERE (s.site_id IS NULL
         OR s.site_id <> l.site_id AND NOT s.id_verified
         AND s.last_success IS NULL AND i.id_source >= s.id_source)
     AND NOT EXISTS (

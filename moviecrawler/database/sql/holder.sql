@@ -9,6 +9,6 @@ SELECT format(
     round(extract(epoch FROM clock_timestamp() - a.xact_start)))
 FROM pg_locks l
 JOIN pg_stat_activity a ON a.pid = l.pid
-WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+WHERE l.granted AND l.objsubid = 1
     AND (l.classid::bigint << 32) | l.objid::bigint = 7303170117561344001
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
