@@ -587,6 +587,15 @@ async def test_a_lease_is_renewed_by_its_worker_alone_and_only_where_it_says_so(
     assert (delivery.id, delivery.number) == ("a", 2)
 
 
+async def test_a_lease_of_another_run_is_not_renewed(
+    queue: SqliteBackend, file_side: OutsideOfSqlite
+) -> None:
+    await file_side.begin_others()
+    await begin(queue, ONE, "a")
+    await queue.take(ONE, 0, ["d"])
+    file_side.check_others()
+
+
 async def test_who_leaves_gives_back_what_it_has_and_nothing_of_others(
     queue: SqliteBackend,
 ) -> None:
