@@ -1,9 +1,14 @@
 """What a node refuses to start with."""
 
+import os
+from pathlib import Path
+from unittest.mock import Mock
+
 import pytest
 from scrapyd.config import Config
 
 from moviecrawler.basics.errors import ConfigurationError
+from moviecrawler.cluster import node
 from moviecrawler.cluster.options import NodeOptions, chosen
 from tests.shared import PROJECT
 
@@ -23,6 +28,27 @@ def test_project_s_own_configuration_is_right_and_may_be_overridden() -> None:
     assert NodeOptions.from_config(Config(), {**REDIS, "SCRAPYD_JOBS_TO_KEEP": "7"}).max_proc == 6
     assert "jobs_to_keep" not in chosen(Config()), "Scrapyd's five are not a node's hundred"
     assert options(SCRAPYD_LEASE_SECONDS="3").lease_seconds == 3
+
+
+@pytest.mark.parametrize(
+    ("environment", "written", "kept"),
+    [({}, {}, "100"), ({}, {"jobs_to_keep": "8"}, "8"), ({"SCRAPYD_JOBS_TO_KEEP": "7"}, {}, "7")],
+)
+def test_a_node_keeps_a_hundred_logs_where_no_other_number_is_set(
+    environment: dict[str, str],
+    written: dict[str, str],
+    kept: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {**environment, **PASSWORD, **REDIS}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(node, "_check_port", Mock())
+    config = Config({**written, "eggs_dir": str(tmp_path)})
+    node.application(config)
+    assert config.get("jobs_to_keep") == kept
+    assert config.get("password") == "", "Scrapyd's own check is not used"
+    assert not {"SCRAPYD_USERNAME", "SCRAPYD_PASSWORD"} & os.environ.keys()
 
 
 def test_others_reach_it_with_a_password_and_this_machine_without_one() -> None:
