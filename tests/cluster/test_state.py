@@ -119,6 +119,7 @@ def test_higher_priority_goes_first_and_among_equals_who_came_first(state: Clust
     beat(state, "a")
     assert [taken.job.id for _ in range(6) if (taken := take(state, "a"))] == expected
     assert take(state, "a") is None
+    assert [running.job.id for running in state.snapshot().running] == expected
 
 
 @pytest.mark.promise("A job that waits or runs is not started twice under its id.")
