@@ -2,14 +2,21 @@
 
 import asyncio
 from contextlib import aclosing
+from typing import Any
 
 import pytest
-import redis
+from redis import exceptions as errors
 from scrapy.settings import Settings
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.frontier.redis_backend import RedisBackend
-from moviecrawler.frontier.redis_client import connect, connect_blocking, describe_error
+from moviecrawler.frontier.redis_client import (
+    connect,
+    connect_blocking,
+    describe_error,
+    eviction_fault,
+    state_error,
+)
 
 NOWHERE = "redis://:hunter2@127.0.0.1:1/0"
 
@@ -19,7 +26,7 @@ def test_redis_that_is_away_is_a_redis_error_without_its_password() -> None:
         async with aclosing(connect(NOWHERE)) as client:
             await client.hgetall("{imdb}:circuit")
 
-    with pytest.raises(redis.exceptions.RedisError) as error:
+    with pytest.raises(errors.RedisError) as error:
         asyncio.run(ask())
     assert "hunter2" not in str(error.value)
     assert describe_error(error.value, "; start it").endswith("; start it")
@@ -35,11 +42,39 @@ def test_a_wrong_url_is_named_before_anything_is_opened_and_not_shown(url: str) 
         assert "hunter2" not in str(error.value)
 
 
-def test_redis_cluster_is_refused_in_a_sentence() -> None:
-    moved = redis.exceptions.MovedError("14485 127.0.0.1:7001")
-    assert describe_error(moved, "; start it").startswith(
-        "Redis Cluster is not supported; set REDIS_URL to "
-    )
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            errors.MovedError("14485 127.0.0.1:7001"),
+            "Redis Cluster is not supported; set REDIS_URL",
+        ),
+        (errors.ClusterCrossSlotError("odd"), "Redis Cluster is not supported; set REDIS_URL to "),
+        (errors.OutOfMemoryError("odd"), "Redis is full: it has reached its maxmemory"),
+        (errors.ResponseError("@user_script: OOM command not allowed"), "Redis is full: it has"),
+        (errors.AuthenticationError("odd"), "Redis refuses the password in REDIS_URL"),
+        (errors.ConnectionError("no route."), "Redis can't be reached: no route"),
+    ],
+)
+def test_what_is_wrong_with_redis_is_a_sentence(error: Exception, sentence: str) -> None:
+    assert state_error(error).startswith(sentence)
+    is_known = describe_error(error).startswith("Redis ")
+    assert describe_error(error, "; start it").endswith("; start it") == (not is_known)
+
+
+@pytest.mark.parametrize(
+    ("memory", "is_fault"),
+    [
+        ({}, False),
+        ({"maxmemory": 0, "maxmemory_policy": "allkeys-lru"}, False),
+        ({"maxmemory": 1, "maxmemory_policy": "noeviction"}, False),
+        ({"maxmemory": 1}, False),
+        ({"maxmemory": 1, "maxmemory_policy": "allkeys-lru"}, True),
+    ],
+)
+def test_a_redis_that_throws_keys_away_is_refused(memory: dict[str, Any], is_fault: bool) -> None:
+    assert ("when it is full (allkeys-lru)" in eviction_fault(memory)) == is_fault
+    assert (eviction_fault(memory) != "") == is_fault
 
 
 def test_params_of_scrapy_redis_hold_for_each_client() -> None:

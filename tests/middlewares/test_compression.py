@@ -49,7 +49,11 @@ def test_body_is_what_was_compressed(
 
 
 @pytest.mark.parametrize(
-    "response", [Response(URL, body=PAGE), received(b"", "gzip", 302, Location="/a")]
+    "response",
+    [
+        Response(URL, body=PAGE),
+        *(received(b"", "gzip", status, Location="/a") for status in (300, 302, 399)),
+    ],
 )
 def test_uncompressed_body_and_empty_redirect_are_left_alone(
     middleware: GzipMiddleware, response: Response
@@ -81,6 +85,11 @@ def test_body_that_is_damaged_is_fetched_again_and_then_given_up(
         middleware.process_response(again, received(body, encoding))
 
 
+def test_another_encoding_is_named_as_far_as_it_is_read(middleware: GzipMiddleware) -> None:
+    with pytest.raises(OSError, match=f"encoded as '{'x' * 50}', where"):
+        middleware.decode(b"", b"x" * 51, 0)
+
+
 @pytest.mark.promise("A damaged or hostile page costs bounded time and memory, and no other title.")
 def test_bombs_are_refused_and_a_size_at_the_limit_is_taken(middleware: GzipMiddleware) -> None:
     with pytest.raises(IgnoreRequest, match="DOWNLOAD_MAXSIZE"):
@@ -91,7 +100,7 @@ def test_bombs_are_refused_and_a_size_at_the_limit_is_taken(middleware: GzipMidd
         gunzip(gzip.compress(bytes(1000)), 999)
 
 
-@pytest.mark.parametrize("status", [202, 204, 403, 404, 429, 503])
+@pytest.mark.parametrize("status", [202, 204, 299, 400, 403, 404, 429, 503])
 @pytest.mark.parametrize(
     "body", [b"not gzip at all", gzip.compress(bytes(50_000_000), 1)], ids=["no gzip", "bomb"]
 )
