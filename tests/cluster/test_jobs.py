@@ -10,6 +10,7 @@ from unittest.mock import Mock, call
 import msgspec
 import pytest
 from scrapy.settings import default_settings
+from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.task import Clock
 from twisted.web.error import Error
 
@@ -186,6 +187,32 @@ def test_spider_that_ignores_the_end_of_its_node_is_killed_before_that(
     assert sent.call_args_list == [call("TERM")]
     clock.advance(_DRAIN_SECONDS - 24 - 4)
     assert sent.call_args_list == [call("TERM"), call("KILL")]
+
+
+def test_a_process_is_given_its_task_reports_in_lines_and_ends() -> None:
+    spider = process.SpiderProcess(JobStatus(job=job(), state="running"), Totals())
+    spider.transport = transport = Mock(pid=5)
+    spider.send("TERM")
+    spider._task = b"{}"
+    spider.connectionMade()
+    transport.writeToChild.assert_called_once_with(0, b"{}")
+    for data in (
+        b'{"reason": "fin',
+        b'ished"}\n{"stats": {"pages/read": 2}}\n{"clos',
+        b'ing": "x"}',
+    ):
+        spider.childDataReceived(3, data)
+    assert (spider.report.reason, spider.report.closing) == ("finished", None)
+    assert spider.report.stats == {"pages/read": 2}
+    spider.childDataReceived(1, b"it was printed")
+    spider.childDataReceived(2, b"x" * 20_000)
+    assert spider.report.errors == "x" * 16 * 1024
+    transport.signalProcess.side_effect = ProcessExitedAlready
+    spider.send("KILL")
+    assert transport.signalProcess.call_args_list == [call("KILL")]
+    spider.processEnded(Mock(value=Mock(signal=9, exitCode=None)))
+    assert (spider.pid, spider.report.signal, spider.report.exit_code) == (None, 9, None)
+    assert spider._ended.called
 
 
 @pytest.mark.promise("No secret is in a log, a queue or a command line.")
