@@ -120,6 +120,7 @@ def test_a_length_that_no_title_has_is_unknown(
         (b"", "is empty"),
         (b"imdb_id,name\ntt0000001,Salt\n", "has no column year; its header is 'imdb_id,name'"),
         (b'{"title": "x"}\n\n{"site": \n', "line 3 is not JSON"),
+        (b'{"title": "x"}\n["Salt"]\n', "line 2 is not a JSON object"),
         ("title,year\nAm\xe9lie,2001\n".encode("latin-1"), "is not UTF-8"),
     ],
 )

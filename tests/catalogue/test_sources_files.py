@@ -70,6 +70,23 @@ def test_an_id_of_tmdb_is_that_of_a_series_where_the_title_is_one(tmp_path: Path
     ]
 
 
+def test_the_addresses_of_a_list_name_titles_where_they_are_those_of_a_site(tmp_path: Path) -> None:
+    addresses = [
+        "https://www.imdb.com/title/tt0000001/?ref_=a,",
+        "https://www.metacritic.com/movie/salt/,tt0000002",
+        "https://lists.example/salt,tt0000003",
+        "https://lists.example/lamp,",
+    ]
+    source = CsvTitles(saved(tmp_path, "\n".join(["url,imdb_id", *addresses])))
+    rows = list(source.rows())
+    assert [(row.imdb_id, row.site_ids) for row in rows] == [
+        ("tt0000001", {}),
+        ("tt0000002", {"metacritic": "movie/salt"}),
+        ("tt0000003", {}),
+    ]
+    assert source.damaged == 1
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [

@@ -39,7 +39,7 @@ from moviecrawler.pipelines.validate import (
     right_movie,
 )
 from moviecrawler.signals import item_rejected
-from moviecrawler.sites.fields import SUBFIELDS, columns_of
+from moviecrawler.sites.fields import ONLY_IN_DATASETS, SUBFIELDS, columns_of
 from moviecrawler.sites.ids import title_url
 from tests.runs import make_list, make_miss, make_movie
 
@@ -184,6 +184,16 @@ def test_each_site_has_its_own_ids_which_say_what_part_of_a_series_a_title_is(
     for change in wrong:
         with pytest.raises(InvalidItemError, match=r"site_id|kind|season|series_id"):
             check(make_movie(1, **right | change))
+
+
+def test_what_only_datasets_have_may_be_unknown_of_titles_of_imdb_alone() -> None:
+    names: dict[str, Any] = {"unknown_fields": columns_of("imdb", ONLY_IN_DATASETS)}
+    check(make_movie(1, **names))
+    right = {**VALUES["ids"][0], "imdb_id": None, "scores": []}
+    other = {**right, "url": title_url(right["site"], right["site_id"])}
+    check(make_movie(1, **other))
+    with pytest.raises(InvalidItemError, match=r"^unknown_fields: .* is no field that metacritic"):
+        check(make_movie(1, **other, **names))
 
 
 @pytest.mark.promise("An item that a store can't hold is rejected alone, with its reason.")
