@@ -18,7 +18,6 @@ from moviecrawler.database.sqlite import SqliteTables, open_sqlite
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.replica.process import ReplicaProcess
-from tests.forked_programs import forked_programs
 from tests.runs import record_of
 from tests.shared import PROJECT
 
@@ -37,13 +36,9 @@ def same(text: str) -> list[str]:
     return sorted(_VARYING.sub("…", text).splitlines())
 
 
-def document() -> str:
-    """Return the document with what its commands print now."""
-    with (
-        TemporaryDirectory() as folder,
-        ReplicaProcess(titles=TITLES) as replica,
-        forked_programs() as programs,
-    ):
+def document(programs: Path = Path(sys.executable).parent) -> str:
+    """Return the document with what its commands print now; `programs` is a folder of these."""
+    with TemporaryDirectory() as folder, ReplicaProcess(titles=TITLES) as replica:
         shown = Shown(Path(folder), programs, replica.settings)
         shown.run(f"moviecrawler demo --titles {TITLES}")
         text = DOCUMENT.read_text("utf-8")
