@@ -15,6 +15,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -163,6 +164,9 @@ def _run(
         sys.path.insert(0, str(cwd))
         sys.argv = arguments
         {"moviecrawler": moviecrawler, "scrapy": execute, "scrapyd": main}[arguments[0]]()
+    except Exception:  # noqa: BLE001 - told as an interpreter does, and not as multiprocessing does
+        traceback.print_exc()
+        sys.exit(1)
     finally:
         logging.shutdown()
         atexit._run_exitfuncs()
