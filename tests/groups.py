@@ -39,9 +39,13 @@ FIRST = (
     "tests/catalogue/test_faults.py",
     "tests/proxies/test_three_pools.py",
     "tests/commands/test_terminal.py",
+    "tests/test_data_document.py",
+    "tests/datasets/test_titles.py",
+    "tests/database/test_queries.py",
+    "tests/frontier/test_model.py",
 )
-"""What takes longest, most of it waiting, in this order: all begins with that, so that no process
-is left with it at the end."""
+"""What takes longest, in this order, and what mostly waits before what computes: all begins with
+that, so that no process is left with it at the end."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
