@@ -93,7 +93,6 @@ with closing(tables_in_memory().connection) as _connection:
 assert "moviecrawler.settings" not in sys.modules, "it would read the wrong environment"
 assert "twisted.internet.reactor" not in sys.modules, "a reactor does not survive a fork"
 assert threading.active_count() == 1, "threads do not survive a fork"
-gc.collect()
 gc.freeze()  # what is never looked at again by the collector stays shared
 gc.set_threshold(20_000, 20, 20)  # most of what a short process makes goes without it
 gc.enable()
