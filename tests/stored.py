@@ -1,5 +1,7 @@
 """A store of each kind, for tests of what must be the same in all of them."""
 
+import asyncio
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -204,15 +206,20 @@ def every_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stor
         yield place
 
 
-def browse(folder: Path, path: str) -> str:
-    """Return what Datasette answers about a folder's database."""
-    from click.testing import CliRunner  # noqa: PLC0415 - the rest needs no Datasette
-    from datasette.cli import cli  # noqa: PLC0415 - as above
+def browse(folder: Path, *paths: str) -> str:
+    """Return what Datasette answers about a folder's database, one page after the other."""
+    from datasette.app import Datasette  # noqa: PLC0415 - the rest needs no Datasette
 
-    files = [str(folder / FILE), "-m", str(folder / "metadata.json")]
-    ended = CliRunner().invoke(cli, ["serve", *files, "--get", path])
-    assert ended.exit_code == 0, ended.output
-    return ended.output
+    metadata = json.loads((folder / "metadata.json").read_text("utf-8"))
+
+    async def pages() -> str:
+        datasette = Datasette([str(folder / FILE)], metadata=metadata)
+        await datasette.invoke_startup()
+        answers = [await datasette.client.get(path) for path in paths]
+        assert {answer.status_code for answer in answers} == {200}
+        return "".join(answer.text for answer in answers)
+
+    return asyncio.run(pages())
 
 
 def write(
