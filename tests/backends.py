@@ -155,6 +155,8 @@ class OutsideOfSqlite:
         await self.backend.ask(ANOTHER.site, UNLIMITED, charge=True)
         await self.backend.ask(ANOTHER.site, UNLIMITED, refusal=Refusal("another", 9999))
         await self.backend.exchange_bans(ANOTHER.site, {"proxy": "{}"})
+        letters = "SELECT id, requeued_at IS NULL, is_counted FROM letters ORDER BY number"
+        assert self.execute(letters) == [("a", 0, 1), ("a", 1, 1)]
         await self.end_leases("c")
         self.execute("UPDATE runs SET is_restored = 1")
         self.others = [run for (run,) in self.execute("SELECT run FROM runs")]

@@ -693,6 +693,8 @@ async def test_a_run_that_expires_leaves_its_letters_and_all_that_others_have(
     report = await report_of(queue, ANOTHER)
     assert (report.account.requested, report.requeued) == (0, 1)
     assert (await queue.ids(ANOTHER)).open == set()
+    opened = await queue.open(worker(run=ANOTHER), None, 0)
+    assert len(opened.remarks) == 1  # what expired is said, also by a later step
 
 
 async def test_a_clock_that_goes_back_by_less_than_a_second_moves_nothing(
