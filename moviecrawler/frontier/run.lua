@@ -85,14 +85,13 @@ local function put_arguments(arguments)
     redis.call('HSET', keys.state, 'arguments', arguments, 'started_at', now)
 end
 
--- Move the letters that were requeued into the queue; return how many.
+-- Move the letters that were requeued into the queue.
 local function queue_requeued()
     local letters = redis.call('HGETALL', keys.requeued)
     for position = 1, #letters, 2 do
         queue_letter(letters[position], letters[position + 1], position)
     end
     redis.call('DEL', keys.requeued)
-    return #letters / 2
 end
 
 -- Begin anew a run whose state was lost. Its dead letters count, so that no failure is hidden.

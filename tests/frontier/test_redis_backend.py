@@ -166,6 +166,17 @@ async def test_keys_of_a_site_expire_when_nothing_of_them_counts(
         assert (days - 0.1) * DAY_SECONDS < lifetime <= days * DAY_SECONDS, key
 
 
+async def test_a_run_is_forgotten_60_days_after_its_last_use(redis_side: OutsideOfRedis) -> None:
+    site = redis_side.keys.site
+    now = time.time()
+    for name, days in (("old", 60.1), ("new", 59.9)):
+        await redis_side.client.zadd(site.runs, {name: round((now - days * DAY_SECONDS) * 1000)})
+        await redis_side.client.hset(site.left, name, 3)
+    await open_now(redis_side.backend, ONE)
+    assert await redis_side.client.zrange(site.runs, 0, -1) == [b"new", RUN.name.encode()]
+    assert {*await redis_side.client.hkeys(site.left)} == {b"new", RUN.name.encode()}
+
+
 async def test_each_letter_is_dropped_30_days_after_its_death(redis_side: OutsideOfRedis) -> None:
     backend = redis_side.backend
     await begin(backend, ONE, "old", "new")
