@@ -28,7 +28,8 @@ from moviecrawler.dashboard.overview import (
     state_of,
 )
 from moviecrawler.dashboard.pages import PageRequest, RefusedError
-from moviecrawler.dashboard.schedule import _job_of_run
+from moviecrawler.dashboard.rendering import job_state, resume_path, run_state
+from moviecrawler.dashboard.schedule import _job_of_run, _values
 from moviecrawler.dashboard.sources import Counts, Runs, Sources
 from moviecrawler.dashboard.titles import _details
 from moviecrawler.frontier.contract import (
@@ -283,6 +284,53 @@ def test_a_run_whose_arguments_nobody_knows_can_not_be_gone_on_with() -> None:
     jobs: Any = SimpleNamespace(jobs=[])
     with pytest.raises(RefusedError, match="what the run gone was started with is not known here"):
         _job_of_run(sources_of({}), None, RunName("imdb", "gone"), jobs)
+
+
+@pytest.mark.parametrize(
+    ("state", "result", "reason", "shown"),
+    [
+        ("pending", None, "", ("calm", "pending", "")),
+        ("running", None, "", ("good", "running", "")),
+        ("finished", "ok", "finished", ("good", "ok", "")),
+        ("finished", "unfinished", "shutdown", ("calm", "unfinished", "shutdown")),
+        ("finished", "usage", "usage", ("bad", "wrong usage", "")),
+        ("finished", "gave_up", "it was killed", ("bad", "gave up", "it was killed")),
+    ],
+)
+def test_a_job_has_a_state_and_says_why(
+    state: Any, result: Result | None, reason: str, shown: tuple[str, str, str]
+) -> None:
+    outcome = Outcome(ended_at=NOW, result=result, reason=reason) if result else None
+    job = Job(project="p", spider="imdb", id="1")
+    assert job_state(JobStatus(job=job, state=state, outcome=outcome)) == shown
+
+
+def test_a_run_is_gone_on_with_while_something_is_left_of_it() -> None:
+    over = replace(RUN, account=Account(), ended_at=NOW)
+    paths = [resume_path(run) for run in (RUN, over, replace(over, requeued=1))]
+    assert paths == ["/schedule?run=imdb%2Fdefault", "", "/schedule?run=imdb%2Fdefault"]
+    assert resume_path(replace(RUN, site="replay")) == ""
+    blocked = SiteState(site="imdb", refusal="403", stopped_until=NOW + 60)
+    states = [run_state(run) for run in (RUN, over, replace(RUN, site_state=blocked))]
+    assert [state.word for state in states] == ["no worker", "finished", "paused"]
+    assert [state.more for state in states] == ["", "", "until 2026-05-28 20:27 UTC: 403"]
+
+
+@pytest.mark.parametrize(
+    ("more", "values", "error"),
+    [
+        ("limit=1\n\n note = a=b", {"list": "top", "limit": "1", "note": " a=b"}, ""),
+        ("list=other", {"list": "top"}, "list is given twice"),
+        ("limit", {"list": "top"}, "a line is 'limit'; write NAME=VALUE"),
+    ],
+)
+def test_further_arguments_of_a_form_are_lines(
+    more: str, values: dict[str, str], error: str
+) -> None:
+    errors: dict[str, str] = {}
+    filled_in = {"argument.list": "top", "argument.via": "", "setting.X": "1", "arguments": more}
+    assert _values(PageRequest(values=filled_in), "argument.", errors) == values
+    assert errors == ({"arguments": error} if error else {})
 
 
 def test_history_is_one_stepped_curve_a_score_out_of_100_with_a_gap_where_there_was_none() -> None:
