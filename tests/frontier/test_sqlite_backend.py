@@ -1,16 +1,14 @@
 """What befalls a queue that is a file: deaths of processes, damage, other programs, full disks."""
 
 import asyncio
-import json
 import os
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing, contextmanager
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -48,7 +46,7 @@ from tests.backends import (
     take_ids,
     worker,
 )
-from tests.shared import PROJECT
+from tests.processes import CONTEXT
 from tests.waiting import LONGEST
 
 ONE = worker("one")
@@ -99,19 +97,17 @@ def is_whole(path: Path) -> bool:
 # --- Processes ----------------------------------------------------------------------------------
 
 _PROCESS = """
-import asyncio, json, sys
-from pathlib import Path
+import asyncio
 from moviecrawler.frontier.sqlite_backend import SqliteBackend
 from tests.backends import ids, open_now, store, take_ids, worker
 
-async def main(name, folder, job):
-    backend = SqliteBackend(Path(folder))
+async def main():
+    backend = SqliteBackend(folder)
     one = worker(name)
     got = []
     if job == "hold":
         await open_now(backend, one)
-        got = await take_ids(backend, one, 9)
-        print(json.dumps(got), flush=True)
+        told.send(await take_ids(backend, one, 9))
         await asyncio.sleep(600)
     elif job == "open":
         await open_now(backend, one)
@@ -119,23 +115,31 @@ async def main(name, folder, job):
         while (reply := await backend.take(one, 5)).account.open:
             got += ids(reply.deliveries)
             await store(backend, one, reply.deliveries)
-        print(json.dumps(got), flush=True)
+        told.send(got)
     await backend.leave(one)
     await backend.close()
 
-asyncio.run(main(*sys.argv[1:]))
+asyncio.run(main())
 """
 
 
 @contextmanager
-def process(name: str, folder: Path, job: str) -> Iterator["subprocess.Popen[str]"]:
-    """Run a worker in a process of its own: one that holds requests, opens the run or ends it."""
-    command = [sys.executable, "-c", _PROCESS, name, str(folder), job]
-    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as started:
+def process(name: str, folder: Path, job: str) -> Iterator[tuple[BaseProcess, Connection]]:
+    """Run a worker in a process of its own: one that holds requests, opens the run or ends it.
+
+    Yield the process, and where it tells which requests it has got.
+    """
+    here, there = CONTEXT.Pipe()
+    given = {"name": name, "folder": folder, "job": job, "told": there}
+    started = CONTEXT.Process(target=exec, args=(_PROCESS, given), daemon=True)
+    with here:
+        with there:
+            started.start()
         try:
-            yield started
+            yield started, here
         finally:
             started.kill()
+            started.join()
 
 
 @pytest.mark.promise(
@@ -146,15 +150,14 @@ async def test_leases_of_a_process_that_was_killed_end_at_once(
 ) -> None:
     await begin(queue, ONE, "a", "b")
     await queue.leave(ONE)
-    with process("killed", tmp_path, "hold") as killed:
-        assert killed.stdout is not None
-        assert json.loads(killed.stdout.readline()) == ["a", "b"]
+    with process("killed", tmp_path, "hold") as (killed, told):
+        assert told.recv() == ["a", "b"]
         assert await take(queue, ONE, 9) == []
         report = await report_of(queue)
         assert report.workers == 2
         assert (tmp_path / LOCKS / "killed.lock").exists()
-        killed.send_signal(signal.SIGKILL)
-        killed.wait(LONGEST)
+        killed.kill()
+        killed.join(LONGEST)
         report = await report_of(queue)
         assert report.workers == 1
         deliveries = await take(queue, ONE, 9)
@@ -184,9 +187,11 @@ async def test_processes_that_share_a_folder_get_each_request_once(
     await begin(queue, ONE, *titles)
     await queue.leave(ONE)
     with process("p1", tmp_path, "end") as first, process("p2", tmp_path, "end") as second:
-        outputs = [started.communicate(timeout=LONGEST)[0] for started in (first, second)]
-        assert (first.returncode, second.returncode) == (0, 0)
-    got = [id_ for output in outputs for id_ in json.loads(output)]
+        got = []
+        for started, told in (first, second):
+            got += told.recv()
+            started.join(LONGEST)
+            assert started.exitcode == 0
     assert sorted(got) == sorted(titles)
     await expect(queue, ONE, stored=300, requested=301, lost=0)
 
@@ -202,8 +207,9 @@ async def test_processes_that_make_the_file_at_the_same_time_join_one_run(
         process("p2", tmp_path, "open") as second,
         process("p3", tmp_path, "open") as third,
     ):
-        for started in (first, second, third):
-            assert started.wait(LONGEST) == 0
+        for started, _ in (first, second, third):
+            started.join(LONGEST)
+            assert started.exitcode == 0
     await expect(queue, ONE, requested=1, open=1)
     assert files(tmp_path) == [LOCKS, FILE, *damaged_files(tmp_path)]
     assert len(damaged_files(tmp_path)) == is_damaged
