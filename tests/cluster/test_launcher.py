@@ -216,7 +216,7 @@ async def test_a_node_that_is_stopped_stops_its_jobs_and_leaves(
     jobs[-1].stop.side_effect = launcher.jobs.clear
     launcher.redis.leave.side_effect = error
     with capturedLogs() as logs:
-        await launcher._drain()
+        assert launcher.stopService().called
     assert [job.stop.call_count for job in jobs] == [1, 1]
     launcher.redis.leave.assert_called_once_with(launcher.node_id)
     assert len([log for log in logs if "as lost" in log["log_format"]]) == (error is not None)

@@ -5,7 +5,7 @@ import time
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import AsyncMock, MagicMock, Mock
+from unittest.mock import AsyncMock, MagicMock, Mock, call
 
 import pytest
 from scrapy import Request
@@ -202,7 +202,7 @@ async def test_more_is_leased_when_half_is_sent_and_a_heartbeat_is_sent_in_time(
         worker.hold(page())
     worker._take = AsyncMock()  # type: ignore[method-assign]
     await worker._step()
-    assert [call.args[0] for call in worker._take.await_args_list] == (
+    assert [told.args[0] for told in worker._take.await_args_list] == (
         [] if want is None else [want]
     )
     assert worker._slot.wake.called
@@ -349,6 +349,27 @@ async def test_a_run_is_over_when_nothing_was_open_for_long_enough(
     else:
         with pytest.raises(DontCloseSpider):
             worker._spider_idle()
+
+
+@pytest.mark.parametrize(
+    ("has_new", "task", "starts"), [(1, None, 1), (1, Mock(), 0), (0, None, 0)]
+)
+async def test_a_file_that_may_name_more_is_read_once_unless_it_is_read_already(
+    worker: Scheduler, has_new: int, task: Any, starts: int
+) -> None:
+    worker._may_have_new_ids = bool(has_new)
+    worker._seed_task = task
+    worker._queue_arguments = Mock()  # type: ignore[method-assign]
+    worker._start = Mock()  # type: ignore[method-assign]
+    reply = Reply(site=SiteReply(), account=Account(), new_dead_letters=["due-27-0", "x"])
+    worker.backend.take = AsyncMock(return_value=reply)
+    for _ in range(2):
+        await worker._take(0)
+    assert worker._queue_arguments.call_args_list == [call(None)] * starts
+    assert worker._start.call_count == starts
+    assert not worker._was_refused_more
+    assert worker.stat("frontier/dead_letters") == 4
+    assert worker.crawler.signals.send_catch_log.call_count == 2
 
 
 # --- What is handed to it, and how that ends ------------------------------------------------------
@@ -523,6 +544,24 @@ async def test_little_is_open_and_no_more_is_queued_than_the_limit(
     await worker._feed()
     assert [call.args[1] for call in worker.spider.due_requests.await_args_list] == left
     feed.end.assert_awaited_once_with()
+
+
+async def test_what_is_on_its_way_to_the_queue_is_waited_for(
+    worker: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MAX_PENDING_PUSHES", 1)
+    monkeypatch.setattr(module, "_COALESCE_SECONDS", 0)
+    pushes: Any = worker.outbox.pushes
+    named = MagicMock()
+    named.__aiter__.return_value = [page()]
+    worker.spider.requests_of_arguments.return_value = named
+    for is_fed in (False, True):
+        pushes += [1, 2]
+        worker.spider.plan.is_fed = is_fed
+        feed_of(worker, 0)
+        asyncio.get_running_loop().call_soon(pushes.clear)
+        await worker._queue_arguments(None)
+        assert not pushes
 
 
 async def test_a_feed_waits_for_what_may_become_due(

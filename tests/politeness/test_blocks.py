@@ -91,6 +91,15 @@ async def test_three_unexpected_pages_in_a_row_close_the_gate(site: Site) -> Non
     await site.chain.close()
 
 
+async def test_a_request_that_names_no_site_is_for_that_of_its_host(site: Site) -> None:
+    site.status = 403
+    with pytest.raises(Closed, match="imdb is blocking us"):
+        await site.chain.download(Request("https://www.imdb.com/a"))
+    assert not site.is_open
+    assert site.chain.politeness._site_of(Request("https://files.example/a")) == "files.example"
+    await site.chain.close()
+
+
 async def test_one_page_that_is_always_unexpected_fails_alone(site: Site) -> None:
     with pytest.raises(IgnoreRequest, match="unexpected page") as error:
         await site.ask(body=TINY)
