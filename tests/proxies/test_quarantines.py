@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -125,6 +126,24 @@ async def test_a_session_has_no_key_and_its_quarantine_ends_when_its_time_is_ove
         assert quarantines.ban(pool, pool.members["a:1"], "403")
         await quarantines.close()
         assert await backend.exchange_bans("imdb", {}) == {}
+
+
+def test_only_what_others_can_use_and_do_not_know_is_sent() -> None:
+    pool = ProxyPool("a", "datacenter", [Proxy("a:1"), Proxy("a:2", key="digest-2")])
+    quarantines = Quarantines("imdb", [pool], Mock())
+    for proxy in pool.members.values():
+        quarantines.report_success(pool, proxy)
+    assert quarantines._unsent == {}
+    for proxy in pool.members.values():
+        assert quarantines.ban(pool, proxy, "403")
+        assert quarantines.ban(pool, proxy, "403") is None
+        quarantines.report_success(pool, proxy)  # of a request that was sent before
+    [(key, ban)] = quarantines._unsent.items()
+    assert (key, ban and ban.bans, ban and ban.reason) == ("digest-2", 1, "403")
+    pool.reanimate(time.time() + BAN_MEMORY_SECONDS)
+    for proxy in pool.members.values():
+        quarantines.report_success(pool, proxy)
+    assert quarantines._unsent == {"digest-2": None}
 
 
 async def test_a_good_answer_or_a_week_without_a_ban_ends_the_count_for_all(
