@@ -88,6 +88,8 @@ def duration(seconds: float | None) -> str:
 
     >>> duration(-1), duration(59), duration(60), duration(3601), duration(93784)
     ('0 s', '59 s', '1 min', '1 h', '1 d 2 h')
+    >>> duration(None) == duration(math.inf) == NONE
+    True
     """
     if seconds is None or math.isinf(seconds):
         return NONE
@@ -104,7 +106,11 @@ def duration(seconds: float | None) -> str:
 
 
 def size(count: float | None) -> str:
-    """Return bytes."""
+    """Return bytes.
+
+    >>> size(2048), size(None) == NONE
+    ('2.0 KiB', True)
+    """
     return NONE if count is None else do_filesizeformat(count, binary=True)
 
 

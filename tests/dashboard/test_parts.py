@@ -29,7 +29,7 @@ from moviecrawler.dashboard.overview import (
 )
 from moviecrawler.dashboard.pages import PageRequest, RefusedError
 from moviecrawler.dashboard.rendering import job_state, resume_path, run_state
-from moviecrawler.dashboard.schedule import _job_of_run, _values
+from moviecrawler.dashboard.schedule import _job_of_path, _job_of_run, _values
 from moviecrawler.dashboard.sources import Counts, Runs, Sources
 from moviecrawler.dashboard.titles import _details
 from moviecrawler.frontier.contract import (
@@ -284,6 +284,16 @@ def test_a_run_whose_arguments_nobody_knows_can_not_be_gone_on_with() -> None:
     jobs: Any = SimpleNamespace(jobs=[])
     with pytest.raises(RefusedError, match="what the run gone was started with is not known here"):
         _job_of_run(sources_of({}), None, RunName("imdb", "gone"), jobs)
+    job = Job(project="p", spider="imdb", id="1", settings={"FRONTIER_RUN": "weekly"})
+    jobs.jobs.append(JobStatus(job=job, state="pending"))
+    assert _job_of_run(sources_of({}), None, RunName("imdb", "weekly"), jobs) == job
+
+
+def test_a_job_is_named_by_its_project_and_its_spider() -> None:
+    assert _job_of_path(PageRequest(path=("p", "imdb"))) == Job(project="p", spider="imdb", id="")
+    for path in (("p",), ("p", "imdb", "x")):
+        with pytest.raises(RefusedError, match="there is no such page"):
+            _job_of_path(PageRequest(path=path))
 
 
 @pytest.mark.parametrize(
