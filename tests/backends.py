@@ -166,7 +166,10 @@ class OutsideOfSqlite:
         """Return all rows of these runs, and of their site."""
         of_runs = ("runs", "requests", "seen", "limited_titles", "letters", "workers")
         rows = {
-            table: self.execute(f"SELECT * FROM {table} WHERE run IN (?, ?)", *self.others)  # noqa: S608
+            table: self.execute(
+                f"SELECT * FROM {table} WHERE run IN (?, ?)",  # noqa: S608
+                *self.others,
+            )
             for table in of_runs
         }
         for table in ("sites", "bans"):
@@ -238,8 +241,9 @@ class OutsideOfSqlite:
     async def where(self) -> Where:
         if not self.path.exists():
             return set(), set()
-        of_run = f"SELECT id, lease_until IS NULL FROM requests WHERE {self.is_ours()}"  # noqa: S608
-        rows = self.execute(of_run)
+        rows = self.execute(
+            f"SELECT id, lease_until IS NULL FROM requests WHERE {self.is_ours()}"  # noqa: S608
+        )
         queued = {id_ for id_, is_queued in rows if is_queued}
         return queued, {id_ for id_, _ in rows} - queued
 
