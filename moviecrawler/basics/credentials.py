@@ -24,6 +24,11 @@ def holds_secret(name: str, value: str) -> bool:
     """Return whether a setting or an argument seems to hold a password or a token.
 
     Escaped forms are recognized, too.
+
+    >>> holds_secret("API_TOKEN", "x"), holds_secret("url", "redis:%2F%2F:hunter2%40db")
+    (True, True)
+    >>> holds_secret("list", "top")
+    False
     """
     if _NAME.search(name):
         return True

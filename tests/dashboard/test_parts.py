@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,9 +15,9 @@ from scrapy.settings import Settings
 from moviecrawler import settings
 from moviecrawler.catalogue.figures import SiteFigures
 from moviecrawler.cluster.jobs import Job, Outcome, Result
-from moviecrawler.cluster.state import JobStatus, NodeInfo
+from moviecrawler.cluster.state import JobStatus, NodeInfo, Start
 from moviecrawler.dashboard.charts import history_chart
-from moviecrawler.dashboard.crawls import _fits
+from moviecrawler.dashboard.crawls import _fits, _log_tail
 from moviecrawler.dashboard.overview import (
     cards_of,
     concerns_of_jobs,
@@ -313,6 +314,22 @@ def test_a_job_has_a_state_and_says_why(
     outcome = Outcome(ended_at=NOW, result=result, reason=reason) if result else None
     job = Job(project="p", spider="imdb", id="1")
     assert job_state(JobStatus(job=job, state=state, outcome=outcome)) == shown
+
+
+def test_a_log_is_shown_or_it_is_said_why_there_is_none(tmp_path: Path) -> None:
+    node: Any = SimpleNamespace(name="a", options=SimpleNamespace(logs_dir=str(tmp_path)))
+    job = Job(project="p", spider="imdb", id="1")
+    pending = JobStatus(job=job, state="pending")
+    start = Start(number=1, node_id="b", started_at=NOW)
+    for status, why in (
+        (pending, "No log: the job was never started."),
+        (msgspec.structs.replace(pending, node_id="a"), "The log has been deleted."),
+        (msgspec.structs.replace(pending, history=[start]), "The log is on b."),
+    ):
+        assert _log_tail(node, status) == ("", why)
+    (tmp_path / "p" / "imdb").mkdir(parents=True)
+    (tmp_path / "p" / "imdb" / "1.log").write_text("all went well")
+    assert _log_tail(node, pending) == ("all went well", "")
 
 
 def test_a_run_is_gone_on_with_while_something_is_left_of_it() -> None:

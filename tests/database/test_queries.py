@@ -18,8 +18,9 @@ import pytest
 
 import moviecrawler.database
 from moviecrawler.basics.clock import utc_now
+from moviecrawler.database.sqlite import tables_in_memory
 from moviecrawler.items import Score
-from moviecrawler.pipelines.datasette import queries, query_name
+from moviecrawler.pipelines.datasette import metadata_of, queries, query_name
 from moviecrawler.pipelines.sqlite import SqliteStore
 from moviecrawler.sites import SCOREBOARD_KINDS, SCORES
 from tests.crawling import crawl
@@ -176,3 +177,13 @@ def test_each_query_is_one_of_datasettes_and_of_the_document(name: str, shelf: P
     assert f"-- {name}\n{QUERIES[name]};" in README
     values = "imdb_id=tt0000002&series=Salt+Harbour&since=2026-03-01&name=Odile+Farrow"
     assert json.loads(browse(shelf, f"/movies/{query_name(name)}.json?{values}&_shape=array"))
+
+
+def test_datasette_sorts_the_scoreboard_where_there_are_few_titles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with closing(tables_in_memory().connection) as connection:
+        for most, column in ((0, "imdb_votes"), (-1, None)):
+            monkeypatch.setattr("moviecrawler.pipelines.datasette._MOST_SORTED", most)
+            tables = json.loads(metadata_of(connection))["databases"]["movies"]["tables"]
+            assert tables["scoreboard"].get("sort_desc") == column
