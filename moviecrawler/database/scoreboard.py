@@ -64,6 +64,11 @@ def match_embedded(
         Progress(report, "writing the titles of all records"),
         transaction(connection, "IMMEDIATE"),
     ):
+        is_newest = connection.execute(
+            "UPDATE state SET matched = ? WHERE matched < ?", (written, written)
+        ).rowcount
+        if not is_newest:  # another process has matched what was written since
+            return
         connection.execute(
             "CREATE TEMPORARY TABLE placed (record_id INTEGER PRIMARY KEY, title_id, newer_id)"
         )
@@ -73,7 +78,6 @@ def match_embedded(
         connection.executemany("INSERT INTO placed VALUES (?, ?, ?)", placed)
         connection.executemany("INSERT INTO matched VALUES (?, ?)", matched_by)
         tables.run(_PLACE)
-        connection.execute("UPDATE state SET matched = ? WHERE matched < ?", (written, written))
 
 
 def has_other_sites(connection: sqlite3.Connection) -> bool:

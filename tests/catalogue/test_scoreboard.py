@@ -16,6 +16,7 @@ import pytest
 
 from moviecrawler.basics.errors import ConfigurationError
 from moviecrawler.commands.scoreboard import render_table
+from moviecrawler.database import scoreboard as matching
 from moviecrawler.database.board import BoardQuery, read_board
 from moviecrawler.database.reading import reading_sqlite
 from moviecrawler.database.sqlite import FILE
@@ -55,6 +56,22 @@ WIDE = title(
     "imdb", "tt0000003", "千年の灯 Que\u0301 q\u0301" * 6, Score(kind="imdb", value=9, count=9)
 )
 FORMULA = title("imdb", "tt0000004", "=Lamp", Score(kind="imdb", value=5.5, count=99))
+
+
+def test_who_matches_late_leaves_what_others_have_matched_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    match_titles = matching.match_titles
+
+    def late(*given: Any) -> Any:
+        monkeypatch.setattr(matching, "match_titles", match_titles)
+        write(tmp_path, *LAMP[1:])
+        return match_titles(*given)
+
+    monkeypatch.setattr(matching, "match_titles", late)
+    write(tmp_path, LAMP[0], ALONE)
+    scores = [(row.title, row.scores["metascore"]) for row in board_of(tmp_path)]
+    assert scores == [("The Lamp", 82), (ALONE.title, None)]
 
 
 @pytest.mark.promise(
