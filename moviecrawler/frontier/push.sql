@@ -29,7 +29,7 @@ SELECT json(
 
 -- New titles, as long as the limit allows more.
 INSERT INTO limited_titles (run, title, number)
-SELECT :run, title, last_number + row_number() OVER ()
+SELECT :run, title, last_number + row_number() OVER (ORDER BY min(position))
 FROM pushes, (
     SELECT coalesce(max(number), 0) AS last_number FROM limited_titles WHERE run = :run
 )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import msgspec
 
 from moviecrawler.basics.errors import ArchiveError
+from moviecrawler.basics.texts import shown
 from moviecrawler.items import ListRow, RawPage, Site
 from moviecrawler.sites.identity import Redirect  # noqa: TC001 - msgspec reads annotations
 from moviecrawler.sites.ids import check_site
@@ -161,7 +162,7 @@ def _fields(head: bytes) -> dict[str, str]:
     """Return a record's named fields, by lower-case name. Raises ValueError."""
     version_line, *lines = head.decode().split("\r\n")
     if version_line != _VERSION.decode():
-        raise ValueError(f"it does not begin with {_VERSION.decode()}")
+        raise ValueError(f"{shown(version_line)} is not {_VERSION.decode()}")
     return {name.lower(): value for name, value in map(_pair, lines)}
 
 
