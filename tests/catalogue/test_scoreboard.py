@@ -228,11 +228,13 @@ def test_rows_are_those_that_are_asked_for_or_it_is_one_sentence_why_not(
 def test_a_condition_is_the_same_in_both_databases_and_ends_after_a_while(
     database_url: str, board: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(database_url, *LAMP, ALONE, FORMULA)
-    given = ("--where", "title LIKE '%Lamp' AND metascore > 80", *COLUMNS)
-    found = scrapy("scoreboard", *given, data=board, DATABASE_URL=database_url)
-    assert found.code == 0, found.log
-    assert found.output == run(board, *given).output == "title,year\nThe Lamp,2001\n"
+    write(database_url, *LAMP, ALONE, FORMULA, make_list({"tt0000004": 1}))
+    of_all = ("--where", "title LIKE '%Lamp' AND metascore > 80")
+    of_list = ("--where", "title LIKE '=%p'", "--list", "top")
+    for given, row in ((of_all, "The Lamp,2001"), (of_list, "=Lamp,2001")):
+        found = scrapy("scoreboard", *given, *COLUMNS, data=board, DATABASE_URL=database_url)
+        assert found.code == 0, found.log
+        assert found.output == run(board, *given, *COLUMNS).output == f"title,year\n{row}\n"
     refused = scrapy(
         "scoreboard", "--where", "pg_sleep(9) IS NULL", data=board, DATABASE_URL=database_url
     )
