@@ -58,6 +58,18 @@ WIDE = title(
 FORMULA = title("imdb", "tt0000004", "=Lamp", Score(kind="imdb", value=5.5, count=99))
 
 
+def test_two_pages_of_a_site_that_name_one_id_are_one_title_only_if_they_look_alike(
+    tmp_path: Path,
+) -> None:
+    pages = [
+        title("metacritic", "movie/the-lamp", "The Lamp", CRITICS, imdb_id="tt0000001"),
+        title("metacritic", "movie/the-lamp-2001", "The Lamp", CRITICS, imdb_id="tt0000001"),
+        title("metacritic", "tv/ebb", "Ebb", imdb_id="tt0000001", kind="series", year=1950),
+    ]
+    names = sorted(str(row.title) for row in scoreboard(tmp_path, *pages))
+    assert names == ["Ebb", "The Lamp"]
+
+
 def test_who_matches_late_leaves_what_others_have_matched_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

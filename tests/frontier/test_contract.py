@@ -228,7 +228,9 @@ async def test_the_ids_of_a_run_are_those_of_its_open_requests_and_of_its_latest
     found = await backend.ids(RUN)
     assert (found.open, found.died) == ({"c"}, {leased[0].id})
     assert await backend.ids(RunName("imdb", "another")) == RequestIds()
-    assert await backend.place("imdb") == await backend.place("imdb")
+    place = await backend.place("imdb")
+    assert place == await backend.place("imdb")
+    assert "None" not in place
 
 
 async def test_the_arguments_outlive_all_their_workers_and_keep_nothing_from_them(

@@ -253,6 +253,17 @@ def test_stores_write_at_once_when_nothing_more_comes(
     assert [call.kwargs["is_all_fetched"] for call in sent] == ([True, False] if is_sent else [])
 
 
+def test_the_end_of_the_last_request_has_stores_write_at_once(worker: Scheduler) -> None:
+    worker._was_refused_more = True
+    worker.hold(page(), 1)
+    sent = worker.crawler.signals.send_catch_log
+    for in_progress in (2, 1):
+        assert not sent.called
+        worker._slot.in_progress = in_progress
+        worker._request_ended(page())
+    assert sent.called
+
+
 # --- When a crawl ends ----------------------------------------------------------------------------
 
 ELSEWHERE = page("imdb-datasets")
