@@ -73,7 +73,7 @@ def test_two_pages_of_a_site_that_name_one_id_are_one_title_only_if_they_look_al
 def test_who_matches_late_leaves_what_others_have_matched_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    match_titles = matching.match_titles
+    match_titles = matching.match_titles  # type: ignore[attr-defined]
 
     def late(*given: Any) -> Any:
         monkeypatch.setattr(matching, "match_titles", match_titles)
