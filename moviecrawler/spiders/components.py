@@ -35,8 +35,6 @@ _SETTINGS: dict[str, object] = {
     "REDIRECT_MAX_TIMES": 5,
     # Decoding a whole page to look for a tag that these sites don't use costs 2 ms.
     "METAREFRESH_ENABLED": False,
-    # It parses the source of callbacks, again and again, for a `return` that mypy finds, too.
-    "WARN_ON_GENERATOR_RETURN_VALUE": False,
     # Scrapy starts this many tasks for every response, to hand what its callback yields to the
     # pipelines. More would gain nothing: an item waits only while a store's buffer is full, and
     # then the others would wait as well.
